@@ -1,0 +1,176 @@
+"""Log-densities of many sets of latents at once, diagonal or full posteriors."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+
+
+@dataclass(frozen=True)
+class LatentSets:
+    """All latents, each group of them, and all but each group, in this order.
+
+    Attributes
+    ----------
+    groups : tuple of tuples of int
+        Disjoint groups of latents, which may leave latents out.
+    n_latents : int
+        Number of latents.
+    """
+
+    groups: tuple
+    n_latents: int
+
+    @cached_property
+    def members(self):
+        """The latents of each set."""
+        everyone = np.arange(self.n_latents)
+        groups = [np.array(group, dtype=np.intp) for group in self.groups]
+        return [everyone, *groups, *(np.setdiff1d(everyone, one) for one in groups)]
+
+    def __len__(self):
+        return 1 + 2 * len(self.groups)
+
+    def sums(self, terms):
+        """Return the sums over each set of terms of shape (n_latents, ...).
+
+        All but a group is summed from what stands before and after it: the total less
+        the group would cancel where the group's terms are huge.
+        """
+        n_groups = len(self.groups)
+        covered = np.concatenate(self.members[1 : n_groups + 1])
+        uncovered = np.setdiff1d(self.members[0], covered)
+        result = np.empty((len(self), *terms.shape[1:]))
+        parts, others = result[1 : n_groups + 1], result[n_groups + 1 :]
+        for part, latents in zip(parts, self.members[1:], strict=False):
+            terms[latents].sum(axis=0, out=part)
+        total = terms[uncovered].sum(axis=0)
+        for part, other in zip(parts, others, strict=True):
+            other[...] = total
+            total += part
+        result[0] = total
+        after = np.zeros_like(total)
+        for part, other in zip(parts[::-1], others[::-1], strict=True):
+            other += after
+            after += part
+        return result
+
+
+class DiagonalDensities:
+    """Log-densities of rows whose latents are independent given x.
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n_rows, n_latents)
+        The rows' posteriors.
+    sets : LatentSets
+        The sets of latents.
+    """
+
+    def __init__(self, mean, std, sets):
+        self.mean, self.std, self.sets = mean.T, std.T, sets
+        self.offset = np.log(self.std) + HALF_LOG_2PI
+
+    def at(self, z):
+        """Return those of every row at every draw, (n_sets, n_draws, n_rows)."""
+        mean, std, offset = (
+            one[:, None, :] for one in (self.mean, self.std, self.offset)
+        )
+        return self.sets.sums(_log_normal(z.T[:, :, None], mean, std, offset))
+
+    def own(self, z):
+        """Return those of each row at its own draw, (n_sets, n_rows)."""
+        return self.sets.sums(_log_normal(z.T, self.mean, self.std, self.offset))
+
+
+def _log_normal(z, mean, std, offset):
+    terms = z - mean
+    # A distance beyond the floats has a density of 0.
+    with np.errstate(over="ignore"):
+        terms /= std
+        terms *= terms
+    terms *= -0.5
+    terms -= offset
+    return terms
+
+
+class FullDensities:
+    """Log-densities of rows with a covariance matrix, one a row or one for all.
+
+    Every set has its own Cholesky factor: differences of larger sets would cancel.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_rows, n_latents)
+        The rows' means.
+    covariance : ndarray of shape (n_rows, n_latents, n_latents) or \
+            (1, n_latents, n_latents)
+        The rows' covariances.
+    sets : LatentSets
+        The sets of latents.
+    """
+
+    def __init__(self, mean, covariance, sets):
+        self.mean, self.sets = mean, sets
+        factors = [cholesky(covariance, latents) for latents in sets.members]
+        self.whiteners = [np.swapaxes(np.linalg.inv(one), 1, 2) for one in factors]
+        self.offsets = [
+            log_diagonal(one) + one.shape[-1] * HALF_LOG_2PI for one in factors
+        ]
+
+    def at(self, z):
+        """Return those of every row at every draw, (n_sets, n_draws, n_rows)."""
+        return self._log_densities(z[None, :, :] - self.mean[:, None, :])
+
+    def own(self, z):
+        """Return those of each row at its own draw, (n_sets, n_rows)."""
+        return self._log_densities((z - self.mean)[:, None, :])[:, 0, :]
+
+    def _log_densities(self, distance):
+        n_rows, n_draws, _ = distance.shape
+        result = np.empty((len(self.sets), n_draws, n_rows))
+        for one, latents, whitener, offset in zip(
+            result, self.sets.members, self.whiteners, self.offsets, strict=True
+        ):
+            white = distance[:, :, latents] @ whitener
+            # A distance beyond the floats has a density of 0.
+            with np.errstate(over="ignore"):
+                one[...] = (-0.5 * (white * white).sum(axis=2) - offset[:, None]).T
+        return result
+
+
+def cholesky(covariance, latents):
+    """Return the Cholesky factors of the latents' covariances.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is singular to rounding; names its row.
+    """
+    some = covariance[:, latents[:, None], latents]
+    tiny = len(latents) * np.finfo(np.float64).eps
+    try:
+        factor = np.linalg.cholesky(some)
+    except np.linalg.LinAlgError:
+        _refuse_singular(np.linalg.eigvalsh(some)[:, 0] <= 0)
+        raise
+    pivots = np.diagonal(factor, axis1=1, axis2=2) ** 2
+    variances = np.diagonal(some, axis1=1, axis2=2)
+    _refuse_singular((pivots <= tiny * variances).any(axis=1))
+    return factor
+
+
+def _refuse_singular(bad):
+    if bad.any():
+        row = f" of row {np.argmax(bad)}" if len(bad) > 1 else ""
+        raise ValueError(
+            f"covariance{row} is singular or not positive definite: these metrics need "
+            "the density of every latent given the others."
+        )
+
+
+def log_diagonal(factor):
+    """Return half the log-determinants of the matrices with these Cholesky factors."""
+    return np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)

@@ -1,0 +1,253 @@
+"""Bins for quantized amounts: equal-width ones, or those of any discretizer."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from skdisent._posterior import GaussianPosterior
+from skdisent._sklearn import Interval, _check_n_features, _fit_context
+from skdisent._validation import as_float_array
+from skdisent.exceptions import DisentanglementWarning
+
+__all__ = ["UniformDiscretizer"]
+
+# Nine equally likely points of a standard normal, in the middle of their shares.
+ROW_QUANTILES = ndtri((np.arange(9) + 0.5) / 9)
+
+MASS_BEYOND = 0.01
+ROW_SHARE = 0.10
+ROW_SHARE_MIN_ROWS = 100
+
+
+class UniformDiscretizer(BaseEstimator):
+    """Equal-width bins for latents, the default of every quantized metric.
+
+    Parameters
+    ----------
+    n_bins : int, default=101
+        Number of bins per latent. An odd number keeps the edges off the mean of the
+        aggregate posterior, where the means of a collapsed latent sit.
+    bin_range : tuple of two floats, default=None
+        Lower and upper edge, for all latents. None takes the mean of each latent's
+        aggregate posterior plus and minus 4 of its standard deviations, so that
+        scores do not change with the scale of a latent. ``n_bins=100`` and
+        ``bin_range=(-4, 4)`` is the grid of the paper.
+
+    Attributes
+    ----------
+    bin_edges_ : list of n_latents ndarrays of shape (n_bins_ + 1,)
+        Edges of the bins. The two end bins are open: the metrics use the inner edges
+        only. A latent without variance gets one bin.
+    n_bins_ : ndarray of shape (n_latents,)
+        Number of bins of each latent.
+    n_features_in_ : int
+        Number of latents.
+
+    Examples
+    --------
+    >>> from skdisent import RMIG, UniformDiscretizer
+    >>> RMIG(discretizer=UniformDiscretizer(100, bin_range=(-4, 4)))
+    RMIG(discretizer=UniformDiscretizer(bin_range=(-4, 4), n_bins=100))
+    """
+
+    _parameter_constraints: dict = {
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "bin_range": [tuple, list, None],
+    }
+
+    def __init__(self, n_bins=101, *, bin_range=None):
+        self.n_bins = n_bins
+        self.bin_range = bin_range
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the edges.
+
+        Parameters
+        ----------
+        X : GaussianPosterior or array-like of shape (n_samples, n_latents)
+            Posteriors, or plain values of the latents.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        UniformDiscretizer
+            The fitted discretizer.
+        """
+        if isinstance(X, GaussianPosterior):
+            _check_n_features(self, X, reset=True)
+            mean = as_float_array(X.mean, "X.mean")
+            std = as_float_array(X.marginal_std, "X.std")
+        else:
+            mean = validate_data(self, X, dtype=np.float64)
+            std = np.zeros_like(mean)
+        weight = _check_sample_weight(sample_weight, mean, ensure_non_negative=True)
+        low, high = self._range(mean, std, weight / weight.sum())
+        self.bin_edges_ = [
+            np.linspace(a, b, self.n_bins + 1) if a < b else np.array([-np.inf, np.inf])
+            for a, b in zip(low, high, strict=True)
+        ]
+        self.n_bins_ = np.array([len(edges) - 1 for edges in self.bin_edges_])
+        return self
+
+    def _range(self, mean, std, weight):
+        if self.bin_range is not None:
+            low, high = _checked_range(self.bin_range)
+            return np.full(mean.shape[1], low), np.full(mean.shape[1], high)
+        center, deviation = aggregate_moments(mean, std, weight)
+        return center - 4 * deviation, center + 4 * deviation
+
+
+def _checked_range(bin_range):
+    if len(bin_range) != 2 or not all(isinstance(end, Real) for end in bin_range):
+        raise ValueError(
+            f"bin_range must hold two numbers, low and high, got {bin_range!r}."
+        )
+    low, high = bin_range
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise ValueError(
+            f"bin_range must be finite with low < high, got {bin_range!r}."
+        )
+    return low, high
+
+
+def aggregate_moments(mean, std, weight):
+    """Return mean and standard deviation of each latent's aggregate posterior.
+
+    The first row is the origin, so that a constant latent has a deviation of exactly 0;
+    the largest amount is the unit, so that no square leaves the floats.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        centered = mean - mean[0]
+        unit = np.maximum(abs(centered).max(axis=0), std.max(axis=0))
+        unit[unit == 0] = 1.0
+        centered = centered / unit
+        center = weight @ centered
+        variance = weight @ ((std / unit) ** 2 + (centered - center) ** 2)
+        center, deviation = mean[0] + unit * center, unit * np.sqrt(variance)
+        finite = np.isfinite(center) & np.isfinite(8 * deviation)
+    if not finite.all():
+        raise ValueError(
+            f"Z_mean or Z_std: latent {np.argmin(finite)} spans more than float64 can "
+            "hold: rescale it."
+        )
+    return center, deviation
+
+
+def fit_discretizer(discretizer, posterior, sample_weight=None):
+    """Return a clone of `discretizer` fitted on the aggregate posterior."""
+    fitted = clone(discretizer)
+    if isinstance(fitted, UniformDiscretizer):
+        return fitted.fit(posterior, None, sample_weight=sample_weight)
+    # Any other one sees the aggregate posterior as equally likely points: nine
+    # quantiles a row, or the means of a point encoder.
+    mean, std = posterior.mean, posterior.marginal_std
+    nodes = ROW_QUANTILES if std.any() else np.zeros(1)
+    cloud = mean[:, None, :] + nodes[:, None] * std[:, None, :]
+    weights = {}
+    if sample_weight is not None and _takes_weights(fitted):
+        weights["sample_weight"] = np.repeat(sample_weight / len(nodes), len(nodes))
+    return fitted.fit(cloud.reshape(-1, mean.shape[1]), None, **weights)
+
+
+def _takes_weights(discretizer):
+    # KBinsDiscretizer's uniform bins run from minimum to maximum, whatever the weights,
+    # and its fit refuses them.
+    uniform = getattr(discretizer, "strategy", None) == "uniform"
+    return has_fit_parameter(discretizer, "sample_weight") and not uniform
+
+
+def inner_edges(discretizer, n_columns, name="discretizer"):
+    """Return the edges between the bins, one array a column; the end bins are open."""
+    check_is_fitted(discretizer, "bin_edges_")
+    edges = discretizer.bin_edges_
+    if len(edges) != n_columns:
+        raise ValueError(
+            f"{name} has bins for {len(edges)} columns, but there are {n_columns}: "
+            "fit it on as many columns, or pass one that is not frozen."
+        )
+    # Adding 0.0 makes -0.0 the zero that a mean at the edge is compared with.
+    inner = [np.asarray(one, dtype=np.float64)[1:-1] + 0.0 for one in edges]
+    for column, one in enumerate(inner):
+        if not (np.isfinite(one).all() and (np.diff(one) >= 0).all()):
+            raise ValueError(
+                f"{name} gave column {column} inner edges that are not finite and "
+                "ascending."
+            )
+    return inner
+
+
+def bin_masses(mean, std, inner):
+    """Return the masses of the bins under N(mean, std**2), of shape (n, n_bins).
+
+    ``step`` is Phi at an edge, less 1 for the edges right of the mean: each difference
+    is one of tails that do not cancel, and the mean's own bin gets the 1 back. A std of
+    0 is a point mass; a bin contains its left edge.
+    """
+    mean = mean + 0.0
+    point = std == 0
+    # A distance beyond the floats is the far tail, whose mass is 0.
+    with np.errstate(over="ignore"):
+        signed = mean[:, None] - inner
+        signed /= np.where(point, 1.0, std)[:, None]
+    signed[point] = np.inf
+    step = np.copysign(ndtr(-abs(signed)), signed)
+    masses = np.diff(step, axis=1, prepend=0.0, append=0.0)
+    masses[np.arange(len(mean)), bin_indices(mean, inner)] += 1.0
+    return masses
+
+
+def bin_indices(values, inner):
+    """Return the bin that each value lies in; a bin contains its left edge."""
+    return np.searchsorted(inner, values, side="right")
+
+
+def warn_of_outlier_rows(sample):
+    """Warn where one row decides the range of a latent's bins."""
+    posterior, weight = sample.posterior, sample.weight
+    if len(weight) < ROW_SHARE_MIN_ROWS:
+        return
+    std = posterior.marginal_std
+    center, deviation = aggregate_moments(posterior.mean, std, weight)
+    unit = np.where(deviation > 0, deviation, 1.0)
+    second = (std / unit) ** 2 + ((posterior.mean - center) / unit) ** 2
+    share = weight[:, None] * second * (deviation > 0)
+    for latent in np.flatnonzero(share.max(axis=0) > ROW_SHARE):
+        row = np.argmax(share[:, latent])
+        warnings.warn(
+            f"row {sample.rows[row]} holds {share[row, latent]:.0%} of the variance of "
+            f"latent {latent} and stretches its bins, which flatters JEMMIG and "
+            "MISJED: drop the row, or pass UniformDiscretizer(bin_range=...).",
+            DisentanglementWarning,
+            stacklevel=2,
+        )
+
+
+def warn_of_mass_beyond(discretizer, sample):
+    """Warn where the end bins of a UniformDiscretizer take more than their own mass."""
+    posterior = sample.posterior
+    std = posterior.marginal_std
+    for latent, edges in enumerate(discretizer.bin_edges_):
+        ends = np.array([edges[0], edges[-1]])
+        outside = bin_masses(posterior.mean[:, latent], std[:, latent], ends)[:, [0, 2]]
+        beyond = sample.weight @ outside.sum(axis=1)
+        if beyond > MASS_BEYOND:
+            warnings.warn(
+                f"{beyond:.1%} of the mass of latent {latent} lies beyond the range "
+                f"[{edges[0]:g}, {edges[-1]:g}] of its bins and goes to the end bins: "
+                "widen bin_range, or leave it None.",
+                DisentanglementWarning,
+                stacklevel=2,
+            )

@@ -1,0 +1,282 @@
+"""Differential entropies of one-dimensional mixtures, by numerical integration.
+
+The rule for the nodes: the line is halved again and again. A Gaussian of width `std` is
+evaluated on intervals no wider than `std`, out to 9 of its own widths on either side;
+an interval that narrower Gaussians reach is halved further, and what the wider ones put
+there is carried down by polynomial interpolation. Each interval has 16 Gauss-Legendre
+nodes. So the nodes are fine where posteriors are sharp and only there, and a Gaussian
+costs the same whatever its width.
+
+The error: the tails left out hold 2e-19 of the mass, interpolation is exact to
+rounding, and the integrand ``f log f`` is analytic on an interval that is no wider than
+the narrowest Gaussian on it. The amounts are right to 1e-9 nats for widths from 1e-6 to
+1e3, which the tests check against rules with more nodes and against closed forms.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.special import entr, xlogy
+from sklearn.utils.parallel import Parallel, delayed
+
+from skdisent._tables import design_matrix, entropy
+
+REACH = 9.0
+N_NODES = 16
+# Values held at a time, and Gaussians spread out at a time.
+BLOCK_VALUES = 1 << 21
+BLOCK_ROWS = 1 << 12
+DEEPEST = 50
+
+
+def _unit_rule():
+    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
+    halves = [(nodes - 1) / 2, (nodes + 1) / 2]
+    vandermonde = np.polynomial.legendre.legvander
+    basis = np.linalg.inv(vandermonde(nodes, N_NODES - 1))
+    carry = [vandermonde(half, N_NODES - 1) @ basis for half in halves]
+    return (nodes + 1) / 2, weights / 2, np.stack(carry)
+
+
+# Nodes and weights on [0, 1], and what carries values to the nodes of the two halves.
+NODES, WEIGHTS, TO_HALVES = _unit_rule()
+
+
+@dataclass
+class Mixture:
+    """One latent's posteriors, as Gaussians that are summed over rows.
+
+    Attributes
+    ----------
+    mean, std : ndarray of shape (n_samples,)
+        The Gaussians.
+    design : csr_array of shape (n_samples, 1 + total n_classes)
+        Weights of each Gaussian in the whole mixture and in each class.
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+    design: sparse.csr_array
+
+    def __post_init__(self):
+        self.low = (self.mean - REACH * self.std).min()
+        self.width = (self.mean + REACH * self.std).max() - self.low
+        self.level = np.ceil(np.log2(self.width / self.std)).astype(int)
+
+    def intervals_of(self, rows, level):
+        """Return the first and the last interval that each Gaussian reaches."""
+        step = self.width / 2**level
+        center, reach = self.mean[rows] - self.low, REACH * self.std[rows]
+        first = np.floor((center - reach) / step).astype(np.int64)
+        last = np.floor((center + reach) / step).astype(np.int64)
+        return np.maximum(first, 0), np.minimum(last, 2**level - 1)
+
+    def densities(self, rows, level, intervals):
+        """Return sums over rows at the nodes, (1 + n_classes, n_intervals, N_NODES)."""
+        shape = (self.design.shape[1], len(intervals), N_NODES)
+        total = np.zeros(shape)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            some = rows[start : start + BLOCK_ROWS]
+            at_nodes = self._spread(some, level, intervals)
+            total += (self.design[some].T @ at_nodes).toarray().reshape(shape)
+        return total
+
+    def _spread(self, rows, level, intervals):
+        """Return the density of each row at the nodes of the intervals it reaches."""
+        step = self.width / 2**level
+        first, last = self.intervals_of(rows, level)
+        start = np.searchsorted(intervals, first)
+        counts = np.searchsorted(intervals, last, side="right") - start
+        owner = np.repeat(np.arange(len(rows)), counts)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        place = start[owner] + within
+        # The offset of a mean inside its own interval is rounded once, so that all of
+        # a Gaussian's nodes stand right to each other however narrow it is.
+        center = (self.mean[rows] - self.low) / step
+        whole = np.floor(center)
+        distance = (intervals[place] - whole[owner])[:, None] + (
+            NODES - (center - whole)[owner][:, None]
+        )
+        std = self.std[rows][owner][:, None]
+        density = np.exp(-0.5 * (distance * (step / std)) ** 2) / (
+            std * np.sqrt(2 * np.pi)
+        )
+        columns = place[:, None] * N_NODES + np.arange(N_NODES)
+        indptr = np.concatenate([[0], np.cumsum(counts)]) * N_NODES
+        return sparse.csr_array(
+            (density.ravel(), columns.ravel(), indptr),
+            shape=(len(rows), len(intervals) * N_NODES),
+        )
+
+
+def integrate(mixture, integrand):
+    """Return the integral of a vector-valued function of the mixture's densities.
+
+    Parameters
+    ----------
+    mixture : Mixture
+        What is integrated over the real line.
+    integrand : callable
+        Maps densities of shape (1 + n_classes, n_points) to (n_values, n_points).
+    """
+    total = 0.0
+    everyone = np.arange(len(mixture.mean))
+    stack = [(0, np.zeros(1, dtype=np.int64), None, everyone)]
+    most = max(1, BLOCK_VALUES // (N_NODES * mixture.design.shape[1]))
+    while stack:
+        level, intervals, density, rows = stack.pop()
+        own = rows[mixture.level[rows] == level]
+        if len(own):
+            added = mixture.densities(own, level, intervals)
+            density = added if density is None else density + added
+        rows = rows[mixture.level[rows] > level]
+        halved = _reached(mixture, rows, level, intervals)
+        if density is not None and not halved.all():
+            values = integrand(density[:, ~halved].reshape(len(density), -1))
+            weights = np.tile(WEIGHTS, (~halved).sum()) * mixture.width / 2**level
+            total += values @ weights
+        halves = _halves(intervals[halved], density, halved)
+        stack += _blocks(mixture, rows, level + 1, *halves, most)
+    return total
+
+
+def _reached(mixture, rows, level, intervals):
+    """Return which intervals any of the rows reaches."""
+    first, last = mixture.intervals_of(rows, level)
+    size = len(intervals) + 1
+    opened = np.bincount(np.searchsorted(intervals, first), minlength=size)
+    closed = np.bincount(np.searchsorted(intervals, last, "right"), minlength=size)
+    return np.cumsum(opened - closed)[:-1] > 0
+
+
+def _halves(intervals, density, halved):
+    children = (2 * intervals[:, None] + [0, 1]).ravel()
+    if density is None:
+        return children, None
+    carried = np.einsum("cin,hmn->cihm", density[:, halved], TO_HALVES)
+    return children, carried.reshape(len(density), len(children), N_NODES)
+
+
+def _blocks(mixture, rows, level, intervals, density, most):
+    """Cut the intervals into blocks, each with the rows that reach it."""
+    if not len(intervals):
+        return []
+    first, last = mixture.intervals_of(rows, level)
+    blocks = []
+    for start in range(0, len(intervals), most):
+        some = slice(start, start + most)
+        ends = intervals[some][[0, -1]]
+        reach = rows[(last >= ends[0]) & (first <= ends[1])]
+        part = None if density is None else density[:, some]
+        blocks.append((level, intervals[some], part, reach))
+    return blocks
+
+
+@dataclass(frozen=True)
+class QuadraturePlan:
+    """The one-dimensional integrals of every latent, with all factors of the sample."""
+
+    def estimate(self, sample, n_jobs=None):
+        """Return the `DifferentialAmounts` of the sample, latents in parallel."""
+        mean, std = sample.posterior.mean, sample.posterior.marginal_std
+        _refuse_unresolved(mean, std)
+        factors = sample.factors
+        matrix = None if factors is None else factors.matrix
+        blocks = [] if factors is None else factors.blocks()
+        design = design_matrix(sample.weight, matrix)
+        integrals = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(latent_integrals)(Mixture(m, s, design), blocks)
+            for m, s in zip(mean.T.copy(), std.T.copy(), strict=True)
+        )
+        given_x = sample.weight @ np.log(std) + 0.5 * np.log(2 * np.pi * np.e)
+        return DifferentialAmounts(np.array(integrals), given_x, sample.weight, factors)
+
+
+def _refuse_unresolved(mean, std):
+    points = (std == 0).any(axis=0)
+    if points.any():
+        raise ValueError(
+            f"Z_std is 0 for latent {np.argmax(points)}: a point has no differential "
+            "entropy. Pass a positive std, or method='quantization'."
+        )
+    span = np.ptp(mean, axis=0) + 2 * REACH * std.max(axis=0)
+    too_wide = ~(span / std.min(axis=0) < 2.0**DEEPEST)
+    if too_wide.any():
+        latent = np.argmax(too_wide)
+        raise ValueError(
+            f"Z_std of latent {latent} is too small for the range of its means to be "
+            f"integrated in float64 ({std[:, latent].min():g} in a range of "
+            f"{span[latent]:g}): pass method='quantization'."
+        )
+
+
+def latent_integrals(mixture, blocks):
+    """Return h(z), then I(z, y_k) and h(z, y_k) of each factor, in nats."""
+    classes = mixture.design.sum(axis=0)[1:]
+
+    def integrand(density):
+        rows = [entr(density[0])]
+        for block in blocks:
+            joint, mass = density[1:][block], classes[block]
+            joint, share = joint / mass.sum(), mass / mass.sum()
+            whole = joint.sum(axis=0)
+            given_z = np.divide(joint, whole, where=joint > 0, out=np.ones_like(joint))
+            rows.append(xlogy(joint, given_z / share[:, None]).sum(axis=0))
+            rows.append(entr(joint).sum(axis=0))
+        return np.array(rows)
+
+    return integrate(mixture, integrand)
+
+
+@dataclass(frozen=True)
+class DifferentialAmounts:
+    """Differential entropies and mutual informations of latents, in nats.
+
+    Attributes
+    ----------
+    integrals : ndarray of shape (n_latents, 1 + 2 * n_factors)
+        See `latent_integrals`.
+    entropy_given_x : ndarray of shape (n_latents,)
+        Mean entropy of the rows' posteriors.
+    weight : ndarray of shape (n_samples,)
+        p(x) of the rows.
+    factors : Factors or None
+        The factors in the integrals.
+    """
+
+    integrals: np.ndarray
+    entropy_given_x: np.ndarray
+    weight: np.ndarray
+    factors: object = None
+
+    # Differential entropies have no largest value, and no bins to fill.
+    log_n_bins = None
+    mutual_info_bias = None
+
+    @property
+    def latent_entropy(self):
+        """h(z_i), (n_latents,)."""
+        return self.integrals[:, 0]
+
+    @property
+    def informativeness(self):
+        """I(x, z_i) = h(z_i) - h(z_i | x), (n_latents,)."""
+        return self.latent_entropy - self.entropy_given_x
+
+    @property
+    def mutual_info(self):
+        """I(z_i, y_k), (n_latents, n_factors)."""
+        return self.integrals[:, 1::2]
+
+    @property
+    def joint_entropy(self):
+        """h(z_i, y_k), (n_latents, n_factors)."""
+        return self.integrals[:, 2::2]
+
+    @cached_property
+    def factor_entropy(self):
+        """H(y_k) over the rows where the factor is known, (n_factors,)."""
+        classes = self.factors.matrix.T @ self.weight
+        return np.array([entropy(classes[one]) for one in self.factors.blocks()])

@@ -1,0 +1,281 @@
+"""Additive tables: bin masses of each latent times factors times weights.
+
+Every table is a sum over rows, so batches of rows, threads, shards and groups of rows
+are one mechanism: tables of parts add up to the table of the whole.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.special import entr, xlogy
+from sklearn.utils.parallel import Parallel, delayed
+
+from skdisent._discretization import bin_indices, bin_masses
+
+# Rows at a time: their bin masses fit into a core's cache.
+BATCH_ROWS = 512
+
+
+@dataclass(frozen=True)
+class LatentTable:
+    """Sums over rows for one latent, on a leading axis of groups of rows.
+
+    Attributes
+    ----------
+    mass : ndarray of shape (n_groups, 1 + total n_classes, n_bins)
+        Row 0: weighted bin masses, the others: the same times p(class | x).
+    squares : ndarray of shape (n_groups, 1 + total n_classes, n_bins)
+        The same sums with every term squared, which tell the bias of plug-in amounts.
+    row_entropy : ndarray of shape (n_groups,)
+        Weighted sum of the entropies of the rows' own bin masses, in nats.
+    """
+
+    mass: np.ndarray
+    squares: np.ndarray
+    row_entropy: np.ndarray
+
+    def __add__(self, other):
+        return LatentTable(
+            self.mass + other.mass,
+            self.squares + other.squares,
+            self.row_entropy + other.row_entropy,
+        )
+
+
+def design_matrix(weight, factors=None, groups=None):
+    """Return the rows' weights times ``[1 | Y]``, columns offset by the row's group.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_samples,)
+        Weights of the rows.
+    factors : csr_array of shape (n_samples, total n_classes), default=None
+        The one matrix of all factors.
+    groups : ndarray of int of shape (n_samples,), default=None
+        Group of each row, from 0; None is one group.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_groups * (1 + total n_classes))
+    """
+    columns = sparse.csr_array(np.ones((len(weight), 1)))
+    if factors is not None:
+        columns = sparse.hstack([columns, factors], format="csr")
+    n_terms = np.diff(columns.indptr)
+    width, n_groups = columns.shape[1], 1
+    offset = 0
+    if groups is not None:
+        offset, n_groups = np.repeat(groups * width, n_terms), groups.max() + 1
+    return sparse.csr_array(
+        (
+            columns.data * np.repeat(weight, n_terms),
+            columns.indices + offset,
+            columns.indptr,
+        ),
+        shape=(len(weight), n_groups * width),
+    )
+
+
+def batches(design):
+    """Return (rows, the transposed design of those rows), batch by batch."""
+    starts = range(0, design.shape[0], BATCH_ROWS)
+    rows = [slice(start, start + BATCH_ROWS) for start in starts]
+    return [(one, design[one].T.tocsr()) for one in rows]
+
+
+def latent_table(mean, std, inner, row_batches, n_groups=1):
+    """Return the `LatentTable` of one latent.
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n_samples,)
+        The latent's posteriors.
+    inner : ndarray of shape (n_bins - 1,)
+        Edges between the bins.
+    row_batches : list of (slice, csr_array)
+        See `batches`.
+    n_groups : int
+        Number of groups of rows in the design.
+    """
+    n_bins = len(inner) + 1
+    total, squares = 0.0, 0.0
+    for rows, design in row_batches:
+        masses = bin_masses(mean[rows], std[rows], inner)
+        # The rows' entropies are summed by the same product, as one more bin.
+        terms = np.column_stack([masses, entr(masses).sum(axis=1)])
+        total += design @ terms
+        squares += design.power(2) @ masses**2
+    total = total.reshape(n_groups, -1, n_bins + 1)
+    return LatentTable(
+        mass=total[..., :n_bins],
+        squares=squares.reshape(n_groups, -1, n_bins),
+        row_entropy=total[:, 0, n_bins],
+    )
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """The tables of every latent, with all factors of the sample.
+
+    Plans that compare equal do the same work.
+
+    Attributes
+    ----------
+    edges : tuple of n_latents tuples of float
+        Edges between the bins of each latent.
+    """
+
+    edges: tuple
+
+    def estimate(self, sample, n_jobs=None):
+        """Return the `QuantizedAmounts` of the sample, latents in parallel."""
+        mean, std = sample.posterior.mean, sample.posterior.marginal_std
+        factors = None if sample.factors is None else sample.factors.matrix
+        row_batches = batches(design_matrix(sample.weight, factors))
+        tables = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(latent_table)(
+                mean[:, latent].copy(), std[:, latent].copy(), inner, row_batches
+            )
+            for latent, inner in enumerate(map(np.array, self.edges))
+        )
+        return QuantizedAmounts(tables, sample.weight, sample.factors)
+
+
+@dataclass(frozen=True)
+class QuantizedAmounts:
+    """Entropies and mutual informations of quantized latents, in nats.
+
+    Attributes
+    ----------
+    tables : list of n_latents LatentTable
+        One group of rows each.
+    weight : ndarray of shape (n_samples,)
+        p(x) of the rows.
+    factors : Factors or None
+        The factors in the tables.
+    """
+
+    tables: list
+    weight: np.ndarray
+    factors: object = None
+
+    @cached_property
+    def log_n_bins(self):
+        """Largest possible entropy of each latent, (n_latents,)."""
+        return np.log([table.mass.shape[-1] for table in self.tables])
+
+    @cached_property
+    def latent_entropy(self):
+        """H(z_i), (n_latents,)."""
+        return np.array([entropy(table.mass[0, 0]) for table in self.tables])
+
+    @cached_property
+    def informativeness(self):
+        """I(x, z_i) = H(z_i) - H(z_i | x), (n_latents,)."""
+        given_x = np.array([table.row_entropy[0] for table in self.tables])
+        return self.latent_entropy - given_x
+
+    @cached_property
+    def factor_entropy(self):
+        """H(y_k) over the rows where the factor is known, (n_factors,)."""
+        classes = self.factors.matrix.T @ self.weight
+        return np.array([entropy(classes[one]) for one in self.factors.blocks()])
+
+    @cached_property
+    def joint_entropy(self):
+        """H(z_i, y_k), (n_latents, n_factors)."""
+        return self._per_pair(entropy)
+
+    @cached_property
+    def mutual_info(self):
+        """I(z_i, y_k), (n_latents, n_factors)."""
+        return self._per_pair(mutual_information)
+
+    def _per_pair(self, formula):
+        return np.array(
+            [
+                [formula(table.mass[0, 1:][one]) for one in self.factors.blocks()]
+                for table in self.tables
+            ]
+        )
+
+    @cached_property
+    def mutual_info_bias(self):
+        """First-order bias of I(z_i, y_k) as an estimate, (n_latents, n_factors).
+
+        ``(eff_zy - eff_z - eff_y + 1) / 2N``, where eff counts the cells that the rows
+        fill, each by its share of hard rows.
+        """
+        weight, matrix = self.weight, self.factors.matrix
+        classes, class_squares = matrix.T @ weight, matrix.power(2).T @ weight**2
+        bias = np.empty((len(self.tables), len(self.factors.labels)))
+        known_rows = self.factors.known()
+        for k, block in enumerate(self.factors.blocks()):
+            known = known_rows[k]
+            total = weight[known].sum()
+            rows = (weight[known] ** 2).sum() / total**2  # 1 / N
+            eff_y = _cells(class_squares[block], classes[block]) / total / rows
+            for i, table in enumerate(self.tables):
+                mass, squares = table.mass[0], table.squares[0]
+                eff_z = _cells(squares[0], mass[0]) / (weight**2).sum()
+                eff_zy = _cells(squares[1:][block], mass[1:][block]) / total / rows
+                bias[i, k] = (eff_zy - eff_z - eff_y + 1) * rows / 2
+        return bias
+
+
+def entropy(mass):
+    """Return the entropy in nats of masses of any shape and any positive sum."""
+    return entr(mass / mass.sum()).sum()
+
+
+def mutual_information(joint):
+    """Return the mutual information in nats of the two axes of a table of masses.
+
+    The two ratios are exactly 1 where one class has all of the mass.
+    """
+    of_class = joint.sum(axis=1, keepdims=True)
+    of_bin = joint.sum(axis=0, keepdims=True)
+    total = of_class.sum()
+    filled = joint > 0
+    class_in_bin = np.divide(joint, of_bin, where=filled, out=np.ones_like(joint))
+    share = np.divide(total, of_class, where=of_class > 0, out=np.ones_like(of_class))
+    return xlogy(joint, class_in_bin * share).sum() / total
+
+
+def _cells(squares, mass):
+    return np.divide(squares, mass, where=mass > 0, out=np.zeros_like(mass)).sum()
+
+
+@dataclass(frozen=True)
+class MeanPairPlan:
+    """The joint tables of the posterior means of every two latents."""
+
+    edges: tuple
+
+    def estimate(self, sample, n_jobs=None):
+        """Return H(zbar_i, zbar_j) in nats, (n_latents, n_latents), pairs in parallel.
+
+        The diagonal holds H(zbar_i).
+        """
+        mean = sample.posterior.mean + 0.0
+        bins = [
+            bin_indices(column, np.array(inner))
+            for column, inner in zip(mean.T, self.edges, strict=True)
+        ]
+        n_latents = len(bins)
+        rows, columns = np.triu_indices(n_latents)
+        values = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(pair_entropy)(bins[i], bins[j], sample.weight)
+            for i, j in zip(rows, columns, strict=True)
+        )
+        joint = np.empty((n_latents, n_latents))
+        joint[rows, columns] = joint[columns, rows] = values
+        return joint
+
+
+def pair_entropy(first, second, weight):
+    """Return the joint entropy in nats of two columns of bin indices."""
+    cells = first * (second.max() + 1) + second
+    return entropy(np.bincount(cells, weights=weight))
