@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skdisent._densities import HALF_LOG_2PI, LatentSets
+from skdisent._quadrature import marginal_entropies, resolved
 from skdisent._tables import entropy
 
 # Draws at a time, and log-densities held at a time: they fit into a core's cache.
@@ -53,10 +54,29 @@ class DrawPlan:
         rows, z = draw(posterior, weight, self.n_samples, self.random_state)
         own = posterior.densities(rows, sets).own(z)
         others = others_log_density(posterior, weight, rows, z, sets, n_jobs)
-        entropies = volumes @ weight + (1 / 2 + HALF_LOG_2PI) * np.array(
-            [len(latents) for latents in sets.members]
+        sizes = np.array([len(latents) for latents in sets.members])
+        return DrawAmounts(
+            own=own,
+            others=others,
+            own_weight=weight[rows],
+            entropies=volumes @ weight + (1 / 2 + HALF_LOG_2PI) * sizes,
+            marginal_entropies=self._marginal_entropies(sample, n_jobs),
         )
-        return DrawAmounts(own, others, weight[rows], entropies)
+
+    def _marginal_entropies(self, sample, n_jobs):
+        """Return h(z_G) by quadrature where it is of use and can be had, else NaN."""
+        mean, std = sample.posterior.mean, sample.posterior.marginal_std
+        entropies = np.full(len(self.groups), np.nan)
+        if self.n_samples < 2 * PAIRS_PER_CONTROL * (1 + 3 * len(self.groups)):
+            return entropies
+        fine = resolved(mean, std)
+        usable = [len(group) == 1 and fine[group[0]] for group in self.groups]
+        latents = [g[0] for g, used in zip(self.groups, usable, strict=True) if used]
+        if latents:
+            entropies[usable] = marginal_entropies(
+                mean[:, latents], std[:, latents], sample.weight, n_jobs
+            )
+        return entropies
 
 
 def _refuse_mixed(std, rows):
@@ -155,7 +175,7 @@ def _others_of_part(posterior, log_weight, rows, z, sets):
         densities = posterior.densities(block, sets)
         for first in range(0, len(z), BLOCK_DRAWS):
             some = slice(first, first + BLOCK_DRAWS)
-            terms = densities.at(z[some]) + log_weight[block]
+            terms = densities.at(z[some], log_weight[block])
             own = rows[some] - start
             inside = np.flatnonzero((own >= 0) & (own < terms.shape[2]))
             terms[:, inside, own[inside]] = -np.inf
@@ -248,12 +268,15 @@ class DrawAmounts:
         p(x) of each draw's own row.
     entropies : ndarray of shape (n_sets,)
         H(z_A | x), exact.
+    marginal_entropies : ndarray of shape (n_groups,)
+        H(z_G), exact, or NaN where it is not known.
     """
 
     own: np.ndarray
     others: np.ndarray
     own_weight: np.ndarray
     entropies: np.ndarray
+    marginal_entropies: np.ndarray
 
     @property
     def n_groups(self):
@@ -261,10 +284,14 @@ class DrawAmounts:
         return (len(self.own) - 1) // 2
 
     @cached_property
+    def _mixture(self):
+        """Log q(z_A) at each draw, (n_sets, n_draws)."""
+        return np.logaddexp(self.others, np.log(self.own_weight) + self.own)
+
+    @cached_property
     def _terms(self):
         """What the amounts are means of: I(x, z), I(x, z_G) and I(x, z_G | z_-G)."""
-        mixture = np.logaddexp(self.others, np.log(self.own_weight) + self.own)
-        return self._combine(mixture)
+        return self._combine(self._mixture)
 
     def _combine(self, mixture):
         n = self.n_groups
@@ -272,9 +299,23 @@ class DrawAmounts:
         return np.vstack([information[: n + 1], information[0] - information[n + 1 :]])
 
     @cached_property
+    def _controls(self):
+        """Log-densities less their means that are known, (n_controls, n_draws)."""
+        own = self.own + self.entropies[:, None]
+        marginal = (
+            self._mixture[1 : self.n_groups + 1] + self.marginal_entropies[:, None]
+        )
+        controls = np.vstack([own, marginal[~np.isnan(self.marginal_entropies)]])
+        enough = self.own.shape[1] // 2 >= PAIRS_PER_CONTROL * len(controls)
+        return controls if enough else controls[:0]
+
+    @cached_property
+    def _regression(self):
+        return regress_out(self._terms, self._controls)
+
+    @property
     def _adjusted(self):
-        controls = self.own + self.entropies[:, None]
-        return regress_out(self._terms, controls)
+        return self._regression[0]
 
     @property
     def information(self):
@@ -323,7 +364,10 @@ class DrawAmounts:
         n = self.n_groups
         combined = of_separability @ self._adjusted[n + 1 :]
         combined += of_informativeness @ self._adjusted[1 : n + 1]
-        return standard_error_of_pairs(combined)
+        # Fitting the coefficients makes residuals too small and the mean less sure.
+        n_pairs, rank = self.own.shape[1] // 2, self._regression[1]
+        fitted = n_pairs / (n_pairs - rank)
+        return fitted * standard_error_of_pairs(combined)
 
 
 def regress_out(values, controls):
@@ -338,17 +382,18 @@ def regress_out(values, controls):
     values : ndarray of shape (n_values, n_draws)
         One amount a row.
     controls : ndarray of shape (n_controls, n_draws)
-        Control variates; too many for the draws are not used.
+        Control variates; some may depend on others.
 
     Returns
     -------
-    ndarray of shape (n_values, n_draws)
+    residuals : ndarray of shape (n_values, n_draws)
+        Values with the same means, of less noise.
+    rank : int
+        Number of independent controls.
     """
-    if values.shape[1] // 2 < PAIRS_PER_CONTROL * len(controls):
-        return values
-    noise = [_within_pairs(one) for one in (controls, values)]
-    coefficients = np.linalg.lstsq(noise[0].T, noise[1].T)[0]
-    return values - coefficients.T @ controls
+    noise = [_within_pairs(one).T for one in (controls, values)]
+    coefficients, _, rank, _ = np.linalg.lstsq(*noise)
+    return values - coefficients.T @ controls, rank
 
 
 def _within_pairs(values):

@@ -30,31 +30,51 @@ class LatentSets:
         groups = [np.array(group, dtype=np.intp) for group in self.groups]
         return [everyone, *groups, *(np.setdiff1d(everyone, one) for one in groups)]
 
+    @cached_property
+    def uncovered(self):
+        """The latents in no group."""
+        groups = self.members[1 : 1 + len(self.groups)]
+        return np.setdiff1d(self.members[0], np.concatenate(groups))
+
     def __len__(self):
         return 1 + 2 * len(self.groups)
 
-    def sums(self, terms):
+    def sums(self, terms, start=0.0):
         """Return the sums over each set of terms of shape (n_latents, ...).
 
         All but a group is summed from what stands before and after it: the total less
         the group would cancel where the group's terms are huge.
+
+        Parameters
+        ----------
+        terms : ndarray of shape (n_latents, ...)
+            One term a latent.
+        start : float or ndarray
+            What every sum begins with, broadcast to one term.
+
+        Returns
+        -------
+        ndarray of shape (n_sets, ...)
         """
         n_groups = len(self.groups)
-        covered = np.concatenate(self.members[1 : n_groups + 1])
-        uncovered = np.setdiff1d(self.members[0], covered)
         result = np.empty((len(self), *terms.shape[1:]))
         parts, others = result[1 : n_groups + 1], result[n_groups + 1 :]
-        for part, latents in zip(parts, self.members[1:], strict=False):
-            terms[latents].sum(axis=0, out=part)
-        total = terms[uncovered].sum(axis=0)
+        for part, (first, *more) in zip(parts, self.groups, strict=True):
+            part[...] = terms[first]
+            for latent in more:
+                part += terms[latent]
+        before = result[0]
+        before[...] = start
+        for latent in self.uncovered:
+            before += terms[latent]
         for part, other in zip(parts, others, strict=True):
-            other[...] = total
-            total += part
-        result[0] = total
-        after = np.zeros_like(total)
+            other[...] = before
+            before += part
+        after = np.zeros_like(before)
         for part, other in zip(parts[::-1], others[::-1], strict=True):
             other += after
             after += part
+        parts += start
         return result
 
 
@@ -73,15 +93,16 @@ class DiagonalDensities:
         self.mean, self.std, self.sets = mean.T, std.T, sets
         self.offset = np.log(self.std) + HALF_LOG_2PI
 
-    def at(self, z):
-        """Return those of every row at every draw, (n_sets, n_draws, n_rows)."""
+    def at(self, z, log_weight):
+        """Return log w q(z_A | x), (n_sets, n_draws, n_rows)."""
         mean, std, offset = (
             one[:, None, :] for one in (self.mean, self.std, self.offset)
         )
-        return self.sets.sums(_log_normal(z.T[:, :, None], mean, std, offset))
+        terms = _log_normal(z.T[:, :, None], mean, std, offset)
+        return self.sets.sums(terms, log_weight)
 
     def own(self, z):
-        """Return those of each row at its own draw, (n_sets, n_rows)."""
+        """Return log q(z_A | x) of each row at its own draw, (n_sets, n_rows)."""
         return self.sets.sums(_log_normal(z.T, self.mean, self.std, self.offset))
 
 
@@ -120,12 +141,12 @@ class FullDensities:
             log_diagonal(one) + one.shape[-1] * HALF_LOG_2PI for one in factors
         ]
 
-    def at(self, z):
-        """Return those of every row at every draw, (n_sets, n_draws, n_rows)."""
-        return self._log_densities(z[None, :, :] - self.mean[:, None, :])
+    def at(self, z, log_weight):
+        """Return log w q(z_A | x), (n_sets, n_draws, n_rows)."""
+        return self._log_densities(z[None, :, :] - self.mean[:, None, :]) + log_weight
 
     def own(self, z):
-        """Return those of each row at its own draw, (n_sets, n_rows)."""
+        """Return log q(z_A | x) of each row at its own draw, (n_sets, n_rows)."""
         return self._log_densities((z - self.mean)[:, None, :])[:, 0, :]
 
     def _log_densities(self, distance):

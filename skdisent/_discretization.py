@@ -6,16 +6,11 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from skdisent._posterior import GaussianPosterior
+from skdisent._posterior import GaussianPosterior, checked_posterior
 from skdisent._sklearn import Interval, _check_n_features, _fit_context
-from skdisent._validation import as_float_array
+from skdisent._validation import as_weight, naming
 from skdisent.exceptions import DisentanglementWarning
 
 __all__ = ["UniformDiscretizer"]
@@ -88,13 +83,11 @@ class UniformDiscretizer(BaseEstimator):
         """
         if isinstance(X, GaussianPosterior):
             _check_n_features(self, X, reset=True)
-            mean = as_float_array(X.mean, "X.mean")
-            std = as_float_array(X.marginal_std, "X.std")
+            posterior = checked_posterior(X, "X")
         else:
-            mean = validate_data(self, X, dtype=np.float64)
-            std = np.zeros_like(mean)
-        weight = _check_sample_weight(sample_weight, mean, ensure_non_negative=True)
-        low, high = self._range(mean, std, weight / weight.sum())
+            posterior = GaussianPosterior(validate_data(self, X, dtype=np.float64))
+        weight = as_weight(sample_weight, len(posterior))
+        low, high = self._range(posterior, weight / weight.sum())
         self.bin_edges_ = [
             np.linspace(a, b, self.n_bins + 1) if a < b else np.array([-np.inf, np.inf])
             for a, b in zip(low, high, strict=True)
@@ -102,11 +95,12 @@ class UniformDiscretizer(BaseEstimator):
         self.n_bins_ = np.array([len(edges) - 1 for edges in self.bin_edges_])
         return self
 
-    def _range(self, mean, std, weight):
+    def _range(self, posterior, weight):
+        mean = posterior.mean
         if self.bin_range is not None:
             low, high = _checked_range(self.bin_range)
             return np.full(mean.shape[1], low), np.full(mean.shape[1], high)
-        center, deviation = aggregate_moments(mean, std, weight)
+        center, deviation = aggregate_moments(mean, posterior.marginal_std, weight)
         return center - 4 * deviation, center + 4 * deviation
 
 
@@ -115,8 +109,9 @@ def _checked_range(bin_range):
         raise ValueError(
             f"bin_range must hold two numbers, low and high, got {bin_range!r}."
         )
-    low, high = bin_range
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+    with naming("bin_range"):
+        low, high = map(float, bin_range)
+    if not (low < high and np.isfinite(high - low)):
         raise ValueError(
             f"bin_range must be finite with low < high, got {bin_range!r}."
         )
@@ -137,29 +132,44 @@ def aggregate_moments(mean, std, weight):
         center = weight @ centered
         variance = weight @ ((std / unit) ** 2 + (centered - center) ** 2)
         center, deviation = mean[0] + unit * center, unit * np.sqrt(variance)
-        finite = np.isfinite(center) & np.isfinite(8 * deviation)
+        finite = np.isfinite(abs(center) + 8 * deviation)
     if not finite.all():
         raise ValueError(
-            f"Z_mean or Z_std: latent {np.argmin(finite)} spans more than float64 can "
-            "hold: rescale it."
+            f"column {np.argmin(finite)} of the means or their std spans more than "
+            "float64 can hold: rescale it."
         )
     return center, deviation
 
 
-def fit_discretizer(discretizer, posterior, sample_weight=None):
-    """Return a clone of `discretizer` fitted on the aggregate posterior."""
+def fit_discretizer(discretizer, posterior, sample_weight=None, what="discretizer"):
+    """Return a clone of `discretizer` fitted on the aggregate posterior.
+
+    `what` is what a message calls it and its data.
+    """
     fitted = clone(discretizer)
-    if isinstance(fitted, UniformDiscretizer):
-        return fitted.fit(posterior, None, sample_weight=sample_weight)
-    # Any other one sees the aggregate posterior as equally likely points: nine
-    # quantiles a row, or the means of a point encoder.
+    with naming(what):
+        if isinstance(fitted, UniformDiscretizer):
+            marginals = GaussianPosterior(posterior.mean, posterior.marginal_std)
+            return fitted.fit(marginals, None, sample_weight=sample_weight)
+        cloud, weight = _cloud(posterior, sample_weight)
+        if weight is None or not _takes_weights(fitted):
+            return fitted.fit(cloud, None)
+        return fitted.fit(cloud, None, sample_weight=weight)
+
+
+def _cloud(posterior, sample_weight):
+    """Return the aggregate posterior as points, and their weights.
+
+    Nine equally likely quantiles a row, or the means of a point encoder.
+    """
+    nodes = np.zeros(1) if posterior.is_point else ROW_QUANTILES
     mean, std = posterior.mean, posterior.marginal_std
-    nodes = ROW_QUANTILES if std.any() else np.zeros(1)
-    cloud = mean[:, None, :] + nodes[:, None] * std[:, None, :]
-    weights = {}
-    if sample_weight is not None and _takes_weights(fitted):
-        weights["sample_weight"] = np.repeat(sample_weight / len(nodes), len(nodes))
-    return fitted.fit(cloud.reshape(-1, mean.shape[1]), None, **weights)
+    # A point beyond the floats becomes infinity, which discretizers refuse.
+    with np.errstate(over="ignore"):
+        cloud = mean[:, None, :] + nodes[:, None] * std[:, None, :]
+    if sample_weight is not None:
+        sample_weight = np.repeat(sample_weight / len(nodes), len(nodes))
+    return cloud.reshape(-1, mean.shape[1]), sample_weight
 
 
 def _takes_weights(discretizer):
@@ -171,8 +181,12 @@ def _takes_weights(discretizer):
 
 def inner_edges(discretizer, n_columns, name="discretizer"):
     """Return the edges between the bins, one array a column; the end bins are open."""
-    check_is_fitted(discretizer, "bin_edges_")
-    edges = discretizer.bin_edges_
+    edges = getattr(discretizer, "bin_edges_", None)
+    if edges is None:
+        raise TypeError(
+            f"{name} must have bin_edges_ once it is fitted, as KBinsDiscretizer has, "
+            f"got {discretizer!r}."
+        )
     if len(edges) != n_columns:
         raise ValueError(
             f"{name} has bins for {len(edges)} columns, but there are {n_columns}: "

@@ -9,9 +9,15 @@ from scipy import sparse
 from sklearn.preprocessing import KBinsDiscretizer
 
 from skdisent._discretization import bin_masses, fit_discretizer, inner_edges
-from skdisent._posterior import GaussianPosterior, axis_key
-from skdisent._sklearn import _get_feature_names, _safe_indexing
-from skdisent._validation import as_array, as_float_array, refuse_lossy
+from skdisent._posterior import GaussianPosterior, axis_key, checked_posterior
+from skdisent._sklearn import _safe_indexing
+from skdisent._validation import (
+    as_array,
+    as_float_array,
+    column_names,
+    naming,
+    refuse_lossy,
+)
 from skdisent.exceptions import DisentanglementWarning
 
 __all__ = ["FactorPosterior"]
@@ -210,7 +216,7 @@ class FactorReader:
 
     def _read_column(self, column, k, label, rows, sample_weight):
         if isinstance(column, GaussianPosterior):
-            posterior = _checked_gaussian(column, label)
+            posterior = checked_posterior(column, f"y ({label})")
             return self._binned(posterior, k, label, sample_weight)
         if column.ndim == 2:
             return self._probabilities(column, label, rows), None
@@ -218,22 +224,23 @@ class FactorReader:
         self._check_missing(known, label, rows)
         if self._is_continuous(values, k):
             weight = None if sample_weight is None else sample_weight[known]
+            values = as_float_array(values, f"y ({label})")
             posterior = GaussianPosterior(values[:, None])
             block, fitted = self._binned(posterior, k, label, weight)
             return _spread(block, known), fitted
-        return _spread(_one_hot(values), known), None
+        return _spread(_one_hot(values, label), known), None
 
     def _is_continuous(self, values, k):
         if self.fitted is not None:
             return self.fitted[k] is not None
-        if values.dtype.kind != "f" or (values == np.floor(values)).all():
-            return False
-        return len(np.unique(values)) > len(values) / 2
+        return is_continuous(values)
 
     def _binned(self, posterior, k, label, sample_weight):
         fitted = None if self.fitted is None else self.fitted[k]
         if fitted is None:
-            fitted = fit_discretizer(self._factor_bins(label), posterior, sample_weight)
+            what = f"factor_discretizer (fitted on {label} of y)"
+            bins = self._factor_bins(label)
+            fitted = fit_discretizer(bins, posterior, sample_weight, what)
         inner = inner_edges(fitted, 1, "factor_discretizer")[0]
         mean, std = posterior.mean[:, 0], posterior.marginal_std[:, 0]
         return sparse.csr_array(bin_masses(mean, std, inner)), fitted
@@ -256,12 +263,11 @@ class FactorReader:
         )
 
     def _probabilities(self, column, label, rows):
-        table = column
-        if table.dtype.kind not in "biuf":
-            table = np.asarray(table, dtype=np.float64)
+        name = f"y ({label})"
+        table = as_float_array(column, name, finite=False)
         known = ~np.isnan(table).any(axis=1)
         self._check_missing(known, label, rows)
-        table = as_float_array(table[known], f"y ({label})")
+        table = as_float_array(table[known], name)
         if (table < 0).any():
             raise ValueError(f"y: {label} holds negative probabilities.")
         total = table.sum(axis=1, keepdims=True)
@@ -313,26 +319,31 @@ def is_list_of_tables(y):
 
 def _table_columns(y):
     refuse_lossy(y, "y")
-    if hasattr(y, "columns"):  # a data frame keeps one dtype a column
-        names = _get_feature_names(y)
-        columns = [
-            _label_array(_safe_indexing(y, k, axis=1), "y") for k in range(y.shape[1])
-        ]
-    else:
-        table = _label_array(y, "y")
-        if table.ndim not in (1, 2):
-            raise ValueError(
-                "y must have shape (n_samples,) or (n_samples, n_factors), got shape "
-                f"{table.shape}."
-            )
-        _refuse_bare_probabilities(table)
-        table = table[:, None] if table.ndim == 1 else table
-        name = getattr(y, "name", None)
-        names = np.array([name], dtype=object) if isinstance(name, str) else None
-        columns = list(table.T)
+    is_frame = hasattr(y, "shape") and hasattr(y, "columns")
+    columns, names = _frame_columns(y) if is_frame else _array_columns(y)
     if not columns:
         raise ValueError("y has no factors: 0 columns were passed.")
+    _refuse_bare_probabilities(columns)
     return columns, names
+
+
+def _frame_columns(y):
+    """Return the columns of a data frame, which keeps one dtype a column."""
+    columns = [_safe_indexing(y, k, axis=1) for k in range(y.shape[1])]
+    return [_label_array(one, "y") for one in columns], column_names(y, "y")
+
+
+def _array_columns(y):
+    table = _label_array(y, "y")
+    if table.ndim not in (1, 2):
+        raise ValueError(
+            "y must have shape (n_samples,) or (n_samples, n_factors), got shape "
+            f"{table.shape}."
+        )
+    columns = list(table.T) if table.ndim == 2 else [table]
+    name = getattr(y, "name", None)  # of a pandas or polars Series
+    has_name = isinstance(name, str) and name
+    return columns, np.array([name], dtype=object) if has_name else None
 
 
 def _label_array(value, name):
@@ -350,10 +361,13 @@ def _object_array(value, name):
         raise ValueError(f"{name} is not a table of labels: {error}") from error
 
 
-def _refuse_bare_probabilities(table):
-    if table.ndim != 2 or table.shape[1] < 2 or table.dtype.kind != "f":
+def _refuse_bare_probabilities(columns):
+    if len(columns) < 2 or any(one.dtype.kind != "f" for one in columns):
         return
-    if len(table) and (table >= 0).all() and np.allclose(table.sum(axis=1), 1):
+    table = np.column_stack(columns)
+    if not (len(table) and ((table >= 0) & (table <= 1)).all()):
+        return
+    if np.allclose(table.sum(axis=1), 1):
         raise ValueError(
             "y is a float table whose rows sum to 1, which looks like the class "
             f"probabilities of one factor with {table.shape[1]} classes: pass "
@@ -361,13 +375,20 @@ def _refuse_bare_probabilities(table):
         )
 
 
+def is_continuous(values):
+    """Return whether floats look like measurements, not like labels."""
+    if values.dtype.kind != "f" or (values == np.floor(values)).all():
+        return False
+    return len(np.unique(values)) > len(values) / 2
+
+
 def _known_values(column, label):
-    """Return a mask of the known rows and their values: floats or class codes."""
+    """Return a mask of the known rows and their values."""
     kind = column.dtype.kind
-    if kind == "O":
-        return _known_objects(column, label)
     if kind in "cV":
         raise TypeError(f"y: {label} has dtype {column.dtype}, which is not a label.")
+    if kind in "OT":
+        return _known_objects(column.astype(object), label)
     if kind not in "fmM":
         return np.ones(len(column), dtype=bool), column
     known = ~(np.isnan(column) if kind == "f" else np.isnat(column))
@@ -378,24 +399,15 @@ def _known_values(column, label):
 
 
 def _known_objects(column, label):
-    known = np.array([not _is_missing(one) for one in column], dtype=bool)
+    known = np.array([not is_missing(one) for one in column], dtype=bool)
     values = column[known]
-    if all(isinstance(one, Real) for one in values) and not all(
-        isinstance(one, Integral) for one in values
-    ):
-        floats = as_float_array(values, f"y ({label})")
-        return known, floats
-    codes = {}
-    try:
-        coded = [codes.setdefault(one, len(codes)) for one in values]
-    except TypeError as error:
-        raise TypeError(
-            f"y: {label} holds a value that is not a label: {error}."
-        ) from error
-    return known, np.array(coded, dtype=np.intp)
+    numbers = all(isinstance(one, Real) for one in values)
+    if numbers and not all(isinstance(one, Integral) for one in values):
+        values = as_float_array(values, f"y ({label})")
+    return known, values
 
 
-def _is_missing(value):
+def is_missing(value):
     """Return whether a label is None, or NaN, NaT or NA, which do not equal themselves.
 
     pandas' NA answers the comparison with another NA.
@@ -410,12 +422,20 @@ def _is_na(value):
     return type(value).__name__ == "NAType"
 
 
-def _one_hot(values):
+def _one_hot(values, label):
+    if values.dtype.kind == "O":  # labels that need not compare
+        values = _hashed_codes(values, label)
     classes, codes = np.unique(values, return_inverse=True)
     n = len(values)
     return sparse.csr_array(
         (np.ones(n), codes.reshape(n), np.arange(n + 1)), shape=(n, len(classes))
     )
+
+
+def _hashed_codes(values, label):
+    codes = {}
+    with naming(f"y ({label})"):
+        return np.array([codes.setdefault(one, len(codes)) for one in values])
 
 
 def _spread(block, known):
@@ -428,14 +448,3 @@ def _spread(block, known):
     return sparse.csr_array(
         (block.data, block.indices, indptr), shape=(len(known), block.shape[1])
     )
-
-
-def _checked_gaussian(column, label):
-    mean = as_float_array(column.mean, f"y ({label}).mean")
-    std = as_float_array(column.marginal_std, f"y ({label}).std")
-    if (std < 0).any():
-        raise ValueError(
-            f"y: the std of {label} holds negative values; from a log-variance use "
-            "GaussianPosterior.from_logvar."
-        )
-    return GaussianPosterior(mean, std)

@@ -8,9 +8,12 @@ from skdisent._densities import (
     cholesky,
     log_diagonal,
 )
-from skdisent._validation import as_array
+from skdisent._validation import as_array, as_float_array, as_float_matrix, as_std
 
 __all__ = ["GaussianPosterior"]
+
+# Rounding of a covariance that was inverted in float32.
+ASYMMETRY = 1e-5
 
 
 class GaussianPosterior:
@@ -84,7 +87,7 @@ class GaussianPosterior:
         GaussianPosterior
             With ``std = exp(0.5 * logvar)``, computed in float64.
         """
-        logvar = np.asarray(as_array(logvar, "logvar"), dtype=np.float64)
+        logvar = as_float_array(logvar, "logvar", finite=False)
         # A variance beyond the floats becomes infinite, which the metrics refuse.
         with np.errstate(over="ignore"):
             std = np.exp(0.5 * logvar)
@@ -107,7 +110,7 @@ class GaussianPosterior:
         GaussianPosterior
             With ``covariance = scale_tril @ scale_tril.T``.
         """
-        factor = np.asarray(as_array(scale_tril, "scale_tril"), dtype=np.float64)
+        factor = as_float_array(scale_tril, "scale_tril", finite=False)
         if factor.ndim not in (2, 3):
             raise ValueError(
                 "scale_tril must have shape (n_samples, n_latents, n_latents) or "
@@ -133,6 +136,11 @@ class GaussianPosterior:
         posteriors = list(posteriors)
         if not posteriors:
             raise ValueError("posteriors is empty: there is nothing to concatenate.")
+        widths = {p.shape[1] for p in posteriors}
+        if len(widths) > 1:
+            raise ValueError(
+                f"posteriors must have one number of latents, got {sorted(widths)}."
+            )
         kinds = sorted({p._kind() for p in posteriors})
         if len(kinds) > 1:
             raise ValueError(
@@ -268,6 +276,42 @@ class GaussianPosterior:
         if self.covariance.ndim == 2:
             return self.covariance[None]
         return self.covariance[rows]
+
+
+def checked_posterior(posterior, name):
+    """Return the posterior in float64, its values checked.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is empty, holds what is no finite number, or has no valid std or
+        covariance; `name` is what the message calls it.
+    """
+    mean = as_float_matrix(posterior.mean, f"{name}.mean")
+    if posterior.std is not None:
+        return GaussianPosterior(mean, as_std(posterior.std, f"{name}.std"))
+    if posterior.covariance is None:
+        return GaussianPosterior(mean)
+    covariance = _checked_covariance(posterior.covariance, f"{name}.covariance")
+    return GaussianPosterior(mean, covariance=covariance)
+
+
+def _checked_covariance(covariance, name):
+    halves = as_float_array(covariance, name) / 2  # no sum of them overflows
+    transposed = np.swapaxes(halves, -1, -2)
+    variance = np.diagonal(halves, axis1=-2, axis2=-1)
+    _refuse_rows((variance < 0).any(axis=-1), f"{name} has a negative variance")
+    std = np.sqrt(variance)
+    allowed = ASYMMETRY * std[..., :, None] * std[..., None, :]
+    lopsided = abs(halves - transposed) > allowed
+    _refuse_rows(lopsided.any(axis=(-1, -2)), f"{name} is not symmetric")
+    return halves + transposed
+
+
+def _refuse_rows(bad, what):
+    if bad.any():
+        where = f" in row {np.argmax(bad)}" if bad.ndim else ""
+        raise ValueError(f"{what}{where}: pass valid covariance matrices.")
 
 
 def _of_shape(value, name, shapes):

@@ -1,16 +1,27 @@
 """The arguments of fit and score, read into one checked `Sample`."""
 
 from dataclasses import dataclass
+from numbers import Number
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from skdisent._factors import FactorPosterior, Factors, is_list_of_tables
-from skdisent._posterior import GaussianPosterior
-from skdisent._validation import as_array, as_float_array
-
-# Rounding of a covariance that was inverted in float32.
-ASYMMETRY = 1e-5
+from skdisent._factors import (
+    FactorPosterior,
+    Factors,
+    is_continuous,
+    is_list_of_tables,
+    is_missing,
+)
+from skdisent._posterior import GaussianPosterior, checked_posterior
+from skdisent._validation import (
+    as_array,
+    as_float_matrix,
+    as_std,
+    as_weight,
+    column_names,
+    naming,
+)
 
 
 @dataclass(frozen=True)
@@ -57,10 +68,12 @@ def read_sample(metric, Z_mean, Z_std, y, sample_weight, factor_reader, *, reset
     posterior = _read_posterior(Z_mean, Z_std)
     _check_features(metric, Z_mean, reset)
     n_samples = len(posterior)
-    weight, rows = _read_weight(sample_weight, n_samples)
+    relative = as_weight(sample_weight, n_samples)
+    weight = relative / relative.sum()
+    rows = np.flatnonzero(weight)
     if len(rows) < n_samples:
-        posterior = posterior[rows]
-    given = None if sample_weight is None else weight
+        posterior, weight = posterior[rows], weight[rows]
+    given = None if sample_weight is None else relative[rows]
     factors = None
     if needs_y:
         if y is None:
@@ -69,7 +82,7 @@ def read_sample(metric, Z_mean, Z_std, y, sample_weight, factor_reader, *, reset
                 "the target y is None."
             )
         factors = factor_reader.read(y, n_samples, rows, given)
-    return Sample(posterior, weight / weight.sum(), given, rows, factors)
+    return Sample(posterior, weight, given, rows, factors)
 
 
 def assign_arguments(Z_mean, Z_std, y, needs_y):
@@ -105,7 +118,7 @@ def _refuse_std_as_y(Z_mean, second):
     table = as_array(second, "y")
     if table.dtype.kind != "f" or table.shape != as_array(Z_mean, "Z_mean").shape:
         return
-    if table.ndim == 2 and (table >= 0).all() and all(map(_continuous, table.T)):
+    if table.ndim == 2 and (table >= 0).all() and all(map(is_continuous, table.T)):
         raise ValueError(
             "y is missing, and the second argument has the shape and the values of a "
             "std. Is this Z_std? Pass y as well; continuous factors that are meant as "
@@ -113,45 +126,33 @@ def _refuse_std_as_y(Z_mean, second):
         )
 
 
-def _continuous(column):
-    distinct = np.unique(column)
-    return (distinct != np.floor(distinct)).any() and len(distinct) > len(column) / 2
-
-
 def _is_std(Z_mean, second):
     """Return whether a lone second argument is Z_std (True) or y (False)."""
     array = as_array(second, "Z_std")
     shape = as_array(Z_mean, "Z_mean").shape
-    numeric = _as_numbers(array)
-    if numeric is None or (array.ndim == 1 and array.shape == shape[:1]):
+    if not _is_numeric(array) or (array.ndim == 1 and array.shape == shape[:1]):
         return False
-    if numeric.shape == shape and array.ndim == 2 and not (numeric < 0).any():
-        return True
-    what = (
-        "it has negative values; a std from log-variances is exp(0.5 * logvar)"
-        if numeric.shape == shape
-        else f"it has shape {array.shape}, where Z_mean has {shape}"
-    )
+    what = f"it has shape {array.shape}, where Z_mean has {shape}"
+    if array.ndim == 2 and array.shape == shape:
+        if array.dtype.kind == "O" or not (array < 0).any():
+            return True
+        what = "it has negative values; a std from log-variances is exp(0.5 * logvar)"
     raise ValueError(
         f"the second argument is neither Z_std nor y: pass it by name ({what})."
     )
 
 
-def _as_numbers(array):
-    if array.dtype.kind in "biuf":
-        return array
+def _is_numeric(array):
+    """Return whether an array holds no labels: numbers, known or missing."""
     if array.dtype.kind != "O":
-        return None
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):  # labels of some kind
-        return None
+        return array.dtype.kind in "biufc"
+    return all(isinstance(one, Number) or is_missing(one) for one in array.flat)
 
 
 def _read_posterior(Z_mean, Z_std):
     if isinstance(Z_mean, GaussianPosterior):
-        return _checked(Z_mean, "Z_mean.mean", "Z_mean.std")
-    mean = _read_matrix(Z_mean, "Z_mean")
+        return checked_posterior(Z_mean, "Z_mean")
+    mean = as_float_matrix(Z_mean, "Z_mean")
     if Z_std is None:
         return GaussianPosterior(mean)
     std = as_array(Z_std, "Z_std")
@@ -159,89 +160,26 @@ def _read_posterior(Z_mean, Z_std):
         raise ValueError(
             f"Z_std must have the shape of Z_mean, {mean.shape}, got shape {std.shape}."
         )
-    return _checked(GaussianPosterior(mean, Z_std), "Z_mean", "Z_std")
+    _check_columns(column_names(Z_mean, "Z_mean"), column_names(Z_std, "Z_std"))
+    return GaussianPosterior(mean, as_std(std, "Z_std"))
 
 
-def _checked(posterior, mean_name, std_name):
-    """Return the posterior in float64, its values checked."""
-    mean = _read_matrix(posterior.mean, mean_name)
-    if posterior.covariance is not None:
-        return GaussianPosterior(mean, covariance=_read_covariance(posterior))
-    if posterior.std is None:
-        return GaussianPosterior(mean)
-    std = as_float_array(posterior.std, std_name)
-    negative = np.argwhere(std < 0)
-    if len(negative):
+def _check_columns(mean_names, std_names):
+    """Refuse a latent that stands in different columns of Z_mean and Z_std.
+
+    Names that only one of them has are fine: mu_0 and sigma_0.
+    """
+    if mean_names is None or std_names is None:
+        return
+    moved = np.isin(std_names, mean_names) & (std_names != mean_names)
+    if moved.any():
         raise ValueError(
-            f"{std_name} is negative ({std[tuple(negative[0])]:g} in row "
-            f"{negative[0][0]}): if these are log-variances, pass exp(0.5 * logvar) "
-            "or use GaussianPosterior.from_logvar."
+            "Z_std has its columns in another order than Z_mean: "
+            f"{std_names[np.argmax(moved)]!r} stands elsewhere. Pass "
+            "Z_std[Z_mean.columns]."
         )
-    return GaussianPosterior(mean, std)
-
-
-def _read_matrix(value, name):
-    array = as_float_array(value, name)
-    if array.ndim != 2:
-        raise ValueError(
-            f"{name} must have shape (n_samples, n_latents): expected 2D array, got "
-            f"{array.ndim}D array of shape {array.shape}. Reshape one latent with "
-            f"{name}.reshape(-1, 1)."
-        )
-    for count, what in zip(array.shape, ("sample(s)", "feature(s)"), strict=True):
-        if count == 0:
-            raise ValueError(
-                f"{name}: found array with 0 {what} (shape={array.shape}) while a "
-                "minimum of 1 is required."
-            )
-    return array
-
-
-def _read_covariance(posterior):
-    covariance = as_float_array(posterior.covariance, "covariance")
-    transposed = np.swapaxes(covariance, -1, -2)
-    variance = np.diagonal(covariance, axis1=-2, axis2=-1)
-    _refuse_rows((variance < 0).any(axis=-1), "has a negative variance")
-    std = np.sqrt(variance)
-    allowed = ASYMMETRY * std[..., :, None] * std[..., None, :]
-    lopsided = abs(covariance - transposed) > allowed
-    _refuse_rows(lopsided.any(axis=(-1, -2)), "is not symmetric")
-    return covariance / 2 + transposed / 2
-
-
-def _refuse_rows(bad, what):
-    if bad.any():
-        where = f" of row {np.argmax(bad)}" if bad.ndim else ""
-        raise ValueError(f"covariance{where} {what}: pass valid covariance matrices.")
 
 
 def _check_features(metric, Z_mean, reset):
-    try:
+    with naming("Z_mean"):
         validate_data(metric, Z_mean, reset=reset, skip_check_array=True)
-    except ValueError as error:
-        raise ValueError(f"Z_mean: {error}") from error
-
-
-def _read_weight(sample_weight, n_samples):
-    """Return the positive weights and the rows that have them."""
-    if sample_weight is None:
-        return np.ones(n_samples), np.arange(n_samples)
-    weight = as_float_array(sample_weight, "sample_weight")
-    if weight.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight a row, got "
-            f"{weight.shape}."
-        )
-    if (weight < 0).any():
-        raise ValueError(
-            f"sample_weight is negative in row {np.argmax(weight < 0)}: weights are "
-            "shares of rows; 0 leaves a row out."
-        )
-    largest = weight.max()
-    if largest == 0:
-        raise ValueError(
-            "sample_weight is zero in every row: at least one row needs a weight."
-        )
-    weight = weight / largest
-    rows = np.flatnonzero(weight)
-    return weight[rows], rows

@@ -1,11 +1,25 @@
 """Objects of users turned into arrays, or refused by the name of their argument."""
 
+from contextlib import contextmanager
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from skdisent._sklearn import _get_feature_names
+
 # What numpy and scikit-learn raise when they cannot convert or will not accept.
 _REFUSALS = (TypeError, ValueError, OverflowError, RuntimeError)
+
+
+@contextmanager
+def naming(what):
+    """Put the name of our own argument in front of what a library raises."""
+    try:
+        yield
+    except _REFUSALS as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{what} cannot be used: {error}") from error
 
 
 def refuse_lossy(value, name):
@@ -28,30 +42,84 @@ def refuse_lossy(value, name):
 def as_array(value, name):
     """Return `value` as an array of its own dtype."""
     refuse_lossy(value, name)
-    try:
+    with naming(name):
         return np.asarray(value)
-    except _REFUSALS as error:
-        raise _renamed(error, name) from error
 
 
-def as_float_array(value, name):
-    """Return `value` as a float64 array of any shape, finite throughout."""
-    refuse_lossy(value, name)
-    try:
+def as_float_array(value, name, *, finite=True):
+    """Return `value` as a float64 array of any shape, finite unless told otherwise."""
+    array = as_array(value, name)
+    if array.dtype.kind not in "biufcO":
+        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.")
+    # A long double beyond float64 becomes infinity, which is refused like any other.
+    with naming(name), np.errstate(over="ignore"):
         return check_array(
-            value,
+            array,
             dtype=np.float64,
             ensure_2d=False,
             allow_nd=True,
+            ensure_all_finite=finite,
             ensure_min_samples=0,
             ensure_min_features=0,
             input_name=name,
         )
-    except _REFUSALS as error:
-        raise _renamed(error, name) from error
 
 
-def _renamed(error, name):
-    """Return the error of a library with our own argument in front."""
-    kind = TypeError if isinstance(error, TypeError) else ValueError
-    return kind(f"{name} cannot be used as an array of numbers or labels: {error}")
+def as_float_matrix(value, name):
+    """Return `value` as a finite float64 array (n_samples, n_latents), not empty."""
+    array = as_float_array(value, name)
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must have shape (n_samples, n_latents): expected 2D array, got "
+            f"{array.ndim}D array of shape {array.shape}. Reshape one latent with "
+            f"{name}.reshape(-1, 1)."
+        )
+    for count, what in zip(array.shape, ("sample(s)", "feature(s)"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"{name}: found array with 0 {what} (shape={array.shape}) while a "
+                "minimum of 1 is required."
+            )
+    return array
+
+
+def as_std(value, name):
+    """Return `value` as finite standard deviations in float64."""
+    std = as_float_array(value, name)
+    negative = np.argwhere(std < 0)
+    if len(negative):
+        raise ValueError(
+            f"{name} is negative ({std[tuple(negative[0])]:g} in row "
+            f"{negative[0][0]}): if these are log-variances, pass exp(0.5 * logvar) "
+            "or use GaussianPosterior.from_logvar."
+        )
+    return std
+
+
+def as_weight(sample_weight, n_samples):
+    """Return one weight a row, the largest of them 1; None is all equal."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight = as_float_array(sample_weight, "sample_weight")
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight a row, got "
+            f"{weight.shape}."
+        )
+    if (weight < 0).any():
+        raise ValueError(
+            f"sample_weight is negative in row {np.argmax(weight < 0)}: weights are "
+            "shares of rows; 0 leaves a row out."
+        )
+    largest = weight.max()
+    if largest == 0:
+        raise ValueError(
+            "sample_weight is zero in every row: at least one row needs a weight."
+        )
+    return weight / largest
+
+
+def column_names(table, name):
+    """Return the names of a data frame's columns, None where they are not strings."""
+    with naming(name):
+        return _get_feature_names(table)

@@ -76,20 +76,22 @@ def test_the_area_is_the_same_at_every_position_up_to_the_margins():
 
 
 def test_the_centroid_lies_at_the_position():
-    X, _, values = make_sprites(n_levels=(3, 3, 7, 5, 5), return_values=True)
+    n_levels = (3, 3, 7, 3, 3)
+    X, _, values = make_sprites(image_size=96, n_levels=n_levels, return_values=True)
 
-    centre = np.arange(32) + 0.5
+    centre = np.arange(96) + 0.5
     images = images_of(X)
     total = images.sum(axis=(1, 2), dtype=float)
     x = images.sum(axis=1, dtype=float) @ centre / total
     y = images.sum(axis=2, dtype=float) @ centre / total
     # Moving the mass of a pixel to its centre moves a chord's mean by at most 1/8 pixel
     # over its length, a heart has at most two chords on a line, and a sprite is at most
-    # 1.6 sides high: 2 * 1.6 * side / 8 / area. Misdrawn area adds its distance.
-    side = values[:, 1] * 8
+    # 1.6 sides high: 2 * 1.6 * side / 8 / area. Misdrawn area counts by its distance
+    # from the centre, at most 0.8 sides.
+    side = values[:, 1] * 96 / 4
     tolerance = 0.4 / side + AREA_TOLERANCE * 0.8 * side / side**2
-    assert np.all(np.abs(x - 32 * values[:, 3]) <= tolerance)
-    assert np.all(np.abs(y - 32 * values[:, 4]) <= tolerance)
+    assert np.all(np.abs(x - 96 * values[:, 3]) <= tolerance)
+    assert np.all(np.abs(y - 96 * values[:, 4]) <= tolerance)
 
 
 @pytest.mark.parametrize("axis", ["x", "y"])
@@ -221,10 +223,10 @@ def test_values_are_what_the_codes_stand_for():
 
 
 def test_a_full_turn_repeats_symmetric_shapes_and_a_quarter_turn_nothing():
-    n_levels = (3, 2, 20, 2, 2)
+    n_levels = (3, 6, 12, 2, 2)
     X, _ = make_sprites(n_levels=n_levels)
     distinct = [len(np.unique(part, axis=0)) for part in np.split(X, 3)]
-    assert distinct == [8 * 5, 8 * 10, 8 * 20]
+    assert distinct == [24 * 3, 24 * 6, 24 * 12]
 
     X, _ = make_sprites(n_levels=n_levels, max_angle=np.pi / 2)
     assert len(np.unique(X, axis=0)) == len(X)

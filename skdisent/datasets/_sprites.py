@@ -54,7 +54,8 @@ def _draw(shape, scale, angle, n_cells):
     cos, sin = np.cos(angle), np.sin(angle)
     level = _SHAPES[shape](cos * x + sin * y, cos * y - sin * x)
     # How far the outline is, in cells along the steeper axis. Along the normal the area
-    # would change with the orientation, by up to 0.6 %.
+    # would change with the orientation, by up to 0.6 %. The floor is for the inside of a
+    # shape, where the slope may vanish and only the sign of the level counts.
     slope = np.abs(np.gradient(level)).max(axis=0, initial=1e-9)
     covered = np.clip(0.5 - level / slope, 0, 1)
     # Turns that a shape's symmetry undoes differ by rounding; their images must not.
@@ -113,8 +114,7 @@ def _render(codes, levels, image_size, dtype):
     # and separable: image = rows @ sprite @ columns.T.
     n_cells = 2 * round(_MARGIN * image_size * _CELLS_PER_PIXEL)
     columns, rows = (_overlaps(c, image_size, n_cells) for c in levels[3:])
-    n_scales, n_angles = len(levels[1]), len(levels[2])
-    sprites = (codes[:, 0] * n_scales + codes[:, 1]) * n_angles + codes[:, 2]
+    sprites = np.ravel_multi_index(codes[:, :3].T, [len(v) for v in levels[:3]])
     X = np.empty((len(codes), image_size, image_size), dtype=dtype)
     for batch in _batches(sprites):
         shape, scale, angle, _, _ = codes[batch[0]]
