@@ -3,8 +3,8 @@
     python benchmarks/variance.py            the gains, in minutes
     python benchmarks/variance.py --runs 200 also 200 runs for the errors
 
-A gain is how many times as many plain draws would be needed for the same error, at equal
-time: ratio of variances over ratio of processor times.
+A gain is how many times as many plain draws would be needed for the same error, at
+equal time: ratio of variances over ratio of processor times.
 """
 
 import argparse
@@ -19,16 +19,17 @@ from scipy.stats import qmc
 from skdisent import INDIN, SEPIN, WINDIN, WSEPIN
 from skdisent._aggregate import (
     DrawAmounts,
-    DrawPlan,
     draw,
-    others_log_density,
+    others_tasks,
     regress_out,
     standard_error_of_pairs,
 )
 from skdisent._densities import HALF_LOG_2PI, LatentSets
-from skdisent._quadrature import marginal_entropies
+from skdisent._plan import run
+from skdisent._quadrature import integral_tasks
 from skdisent._reading import Sample
 from skdisent._separability import read_groups
+from skdisent._tables import design_matrix
 from skdisent.exceptions import DisentanglementWarning
 
 QMC_RUNS = 32
@@ -45,10 +46,18 @@ def amounts_at(posterior, rows, z, marginal):
     weight = np.full(n_samples, 1 / n_samples)
     sets = LatentSets(read_groups(None, n_latents), n_latents)
     own = posterior.densities(rows, sets).own(z)
-    others = others_log_density(posterior, weight, rows, z, sets)
+    others = np.hstack(list(run(others_tasks(posterior, weight, rows, z, sets))))
     sizes = np.array([len(latents) for latents in sets.members])
     entropies = posterior.log_volumes(sets) @ weight + (0.5 + HALF_LOG_2PI) * sizes
     return DrawAmounts(own, others, weight[rows], entropies, marginal)
+
+
+def marginal_entropies(posterior):
+    weight = np.full(len(posterior), 1 / len(posterior))
+    design = design_matrix(weight)
+    return np.ravel(
+        list(run(integral_tasks(posterior.mean, posterior.std, design, [])))
+    )
 
 
 def influence(terms, n_groups):
@@ -70,9 +79,7 @@ def gains(name, n_draws):
     posterior, _ = models.load(name)
     n_samples, n_latents = posterior.shape
     weight = np.full(n_samples, 1 / n_samples)
-    marginal, of_quadrature = timed(
-        marginal_entropies, posterior.mean, posterior.std, weight
-    )
+    marginal, of_quadrature = timed(marginal_entropies, posterior)
     (rows, z), _ = timed(draw, posterior, weight, n_draws, 0)
     amounts, of_draws = timed(amounts_at, posterior, rows, z, marginal)
     terms, time_of_terms = timed(lambda: amounts._terms)
@@ -131,9 +138,7 @@ def honesty(name, n_draws, n_runs):
     posterior, _ = models.load(name)
     sample = sample_of(posterior)
     metrics = [SEPIN(), SEPIN(k=3), WSEPIN(), INDIN(), WINDIN()]
-    marginal = DrawPlan(
-        read_groups(None, posterior.shape[1]), n_draws, 0
-    )._marginal_entropies(sample, None)
+    marginal = marginal_entropies(posterior)
     values, errors = [], []
     for seed in range(n_runs):
         rows, z = draw(posterior, sample.weight, n_draws, seed)

@@ -7,6 +7,7 @@ from skdisent._informativeness import Informativeness
 from skdisent._interpretability import JEMMIG, RMIG
 from skdisent._posterior import GaussianPosterior
 from skdisent._separability import INDIN, SEPIN, WINDIN, WSEPIN
+from skdisent._suite import MetricSuite
 
 __version__ = "0.1.0.dev0"
 
@@ -21,5 +22,6 @@ __all__ = [
     "FactorPosterior",
     "GaussianPosterior",
     "Informativeness",
+    "MetricSuite",
     "UniformDiscretizer",
 ]

@@ -9,24 +9,27 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from skdisent._densities import HALF_LOG_2PI, LatentSets
-from skdisent._quadrature import marginal_entropies, resolved
-from skdisent._tables import entropy
+from skdisent._plan import Plan, delayed
+from skdisent._quadrature import integral_tasks, resolved
+from skdisent._tables import design_matrix, entropy
 
 # Draws at a time, and log-densities held at a time: they fit into a core's cache.
 BLOCK_DRAWS = 32
 BLOCK_VALUES = 1 << 17
+
+# Log-densities in a task, about a second of work, and the least number of tasks.
+PART_VALUES = 1 << 28
+MIN_PARTS = 8
 
 # Pairs of draws needed for each control variate, so that fitting it costs little.
 PAIRS_PER_CONTROL = 10
 
 
 @dataclass(frozen=True)
-class DrawPlan:
+class DrawPlan(Plan):
     """Draws and the log-densities of groups of latents, and of all others, at them.
 
     Attributes
@@ -43,40 +46,39 @@ class DrawPlan:
     n_samples: int
     random_state: object
 
-    def estimate(self, sample, n_jobs=None):
-        """Return the amounts of the sample, draws in parallel."""
+    def prepare(self, sample):
+        """Return the tasks of some draws each, for the amounts of the sample."""
         posterior, weight = sample.posterior, sample.weight
         sets = LatentSets(self.groups, posterior.shape[1])
         if posterior.is_point:
-            return PointAmounts(partition_entropies(posterior.mean, weight, sets))
+            entropies = partition_entropies(posterior.mean, weight, sets)
+            return [], lambda _: PointAmounts(entropies)
         _refuse_mixed(posterior.marginal_std, sample.rows)
-        volumes = posterior.log_volumes(sets)
+        sizes = np.array([len(latents) for latents in sets.members])
+        entropies = posterior.log_volumes(sets) @ weight + (0.5 + HALF_LOG_2PI) * sizes
         rows, z = draw(posterior, weight, self.n_samples, self.random_state)
         own = posterior.densities(rows, sets).own(z)
-        others = others_log_density(posterior, weight, rows, z, sets, n_jobs)
-        sizes = np.array([len(latents) for latents in sets.members])
-        return DrawAmounts(
-            own=own,
-            others=others,
-            own_weight=weight[rows],
-            entropies=volumes @ weight + (1 / 2 + HALF_LOG_2PI) * sizes,
-            marginal_entropies=self._marginal_entropies(sample, n_jobs),
-        )
+        tasks = others_tasks(posterior, weight, rows, z, sets)
+        used, controls = self._quadrature_tasks(posterior, weight)
 
-    def _marginal_entropies(self, sample, n_jobs):
-        """Return h(z_G) by quadrature where it is of use and can be had, else NaN."""
-        mean, std = sample.posterior.mean, sample.posterior.marginal_std
-        entropies = np.full(len(self.groups), np.nan)
+        def collect(results):
+            marginal = np.full(len(self.groups), np.nan)
+            marginal[used] = np.ravel(results[len(tasks) :])
+            others = np.concatenate(results[: len(tasks)], axis=1)
+            return DrawAmounts(own, others, weight[rows], entropies, marginal)
+
+        return tasks + controls, collect
+
+    def _quadrature_tasks(self, posterior, weight):
+        """Return which H(z_G) quadrature gives and are of use, and its tasks."""
         if self.n_samples < 2 * PAIRS_PER_CONTROL * (1 + 3 * len(self.groups)):
-            return entropies
+            return [], []
+        mean, std = posterior.mean, posterior.marginal_std
         fine = resolved(mean, std)
-        usable = [len(group) == 1 and fine[group[0]] for group in self.groups]
-        latents = [g[0] for g, used in zip(self.groups, usable, strict=True) if used]
-        if latents:
-            entropies[usable] = marginal_entropies(
-                mean[:, latents], std[:, latents], sample.weight, n_jobs
-            )
-        return entropies
+        used = [k for k, g in enumerate(self.groups) if len(g) == 1 and fine[g[0]]]
+        latents = [self.groups[k][0] for k in used]
+        mean, std = mean[:, latents], std[:, latents]
+        return used, integral_tasks(mean, std, design_matrix(weight), [])
 
 
 def _refuse_mixed(std, rows):
@@ -135,8 +137,8 @@ def _strata(n_draws):
     return first, np.diff(np.append(first, n_draws))
 
 
-def others_log_density(posterior, weight, rows, z, sets, n_jobs=None):
-    """Return log of sum_n w_n q(z_A | x_n) over all rows but each draw's own.
+def others_tasks(posterior, weight, rows, z, sets):
+    """Return tasks that give log of sum_n w_n q(z_A | x_n) over all but the own row.
 
     Parameters
     ----------
@@ -150,23 +152,24 @@ def others_log_density(posterior, weight, rows, z, sets, n_jobs=None):
         The draws.
     sets : LatentSets
         The sets A.
-    n_jobs : int or None
-        Number of jobs; the values do not depend on it.
 
     Returns
     -------
-    ndarray of shape (n_sets, n_draws)
-        Minus infinity where there is no other row.
+    list of delayed calls
+        Each gives an array of shape (n_sets, some draws), minus infinity where there is
+        no other row.
     """
-    parts = np.array_split(np.arange(len(z)), min(effective_n_jobs(n_jobs), len(z)))
-    values = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_others_of_part)(posterior, np.log(weight), rows[part], z[part], sets)
-        for part in parts
-    )
-    return np.concatenate(values, axis=1)
+    n_parts = len(weight) * len(z) * len(sets) // PART_VALUES + 1
+    n_parts = min(max(n_parts, MIN_PARTS), len(z))
+    log_weight = np.log(weight)
+    return [
+        delayed(others_log_density)(posterior, log_weight, rows[part], z[part], sets)
+        for part in np.array_split(np.arange(len(z)), n_parts)
+    ]
 
 
-def _others_of_part(posterior, log_weight, rows, z, sets):
+def others_log_density(posterior, log_weight, rows, z, sets):
+    """Return what a task of `others_tasks` gives."""
     n_rows = max(1, BLOCK_VALUES // (BLOCK_DRAWS * len(sets)))
     largest = np.full((len(sets), len(z)), -np.inf)
     total = np.zeros((len(sets), len(z)))

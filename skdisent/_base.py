@@ -15,8 +15,15 @@ from skdisent._discretization import (
     warn_of_mass_beyond,
     warn_of_outlier_rows,
 )
+from skdisent._plan import run
 from skdisent._reading import read_sample
-from skdisent._sklearn import HasMethods, Interval, _fit_context
+from skdisent._sklearn import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    Progress,
+    _fit_context,
+)
 from skdisent.exceptions import DisentanglementWarning
 
 # Informativeness below it is rounding, in nats.
@@ -27,7 +34,7 @@ TOP_K = {"k": [Interval(Integral, 1, None, closed="left"), None]}
 DISCRETIZER = {"discretizer": [HasMethods("fit"), None]}
 
 
-class DisentanglementMetric(BaseEstimator):
+class DisentanglementMetric(CallbackSupportMixin, BaseEstimator):
     """Base of all metrics: read, estimate, formula.
 
     A subclass says which estimates it needs (`_plans`) and reads its number off them
@@ -69,7 +76,13 @@ class DisentanglementMetric(BaseEstimator):
         """
         sample = self._read(Z_mean, Z_std, y, sample_weight, reset=True)
         self._fit_bins(sample)
-        vars(self).update(self._evaluate(sample))
+        prepared = [plan.prepare(sample) for plan in self._plans(sample)]
+        with Progress(self, sum(len(tasks) for tasks, _ in prepared)) as progress:
+            estimates = [
+                collect(progress.watch(run(tasks, self.n_jobs)))
+                for tasks, collect in prepared
+            ]
+        vars(self).update(self._formula(sample, *estimates))
         return self
 
     def score(self, Z_mean=None, Z_std=None, y=None, *, sample_weight=None):
@@ -103,7 +116,11 @@ class DisentanglementMetric(BaseEstimator):
             value = self.value_
         else:
             sample = self._read(Z_mean, Z_std, y, sample_weight, reset=False)
-            value = self._evaluate(sample)["value_"]
+            self._check_bins(sample)
+            estimates = [
+                plan.estimate(sample, self.n_jobs) for plan in self._plans(sample)
+            ]
+            value = self._formula(sample, *estimates)["value_"]
         return float(value if self.greater_is_better else -value)
 
     def __call__(self, estimator, X, y=None, *, sample_weight=None):
@@ -143,6 +160,13 @@ class DisentanglementMetric(BaseEstimator):
         """Return how the metric reads y, None where it does not use it."""
         return None
 
+    def _parts(self):
+        """Return (what, names, values) of the parts that a report shows."""
+        return []
+
+    def _latent_names(self):
+        return getattr(self, "feature_names_in_", range(self.n_features_in_))
+
     def _quantizes(self):
         """Return whether the metric with its parameters uses bins."""
         return True
@@ -156,19 +180,18 @@ class DisentanglementMetric(BaseEstimator):
         )
         if isinstance(chosen, UniformDiscretizer) and chosen.bin_range is None:
             warn_of_outlier_rows(sample)
+        self._check_bins(sample)
 
-    def _evaluate(self, sample):
-        """Return the fitted attributes, by name, computed on the sample."""
-        plans = self._plans(sample)
-        return self._formula(
-            sample, *(plan.estimate(sample, self.n_jobs) for plan in plans)
-        )
-
-    def _edges(self, sample):
-        """Return the fitted inner edges as a plain value."""
+    def _check_bins(self, sample):
+        """Warn where a fixed or fitted range does not fit the sample."""
+        if not self._quantizes():
+            return
         discretizer = getattr(self.discretizer_, "estimator", self.discretizer_)
         if isinstance(discretizer, UniformDiscretizer):
             warn_of_mass_beyond(discretizer, sample)
+
+    def _edges(self, sample):
+        """Return the fitted inner edges as a plain value."""
         inner = inner_edges(self.discretizer_, sample.posterior.shape[1])
         return tuple(tuple(one.tolist()) for one in inner)
 

@@ -155,10 +155,12 @@ class FullDensities:
         for one, latents, whitener, offset in zip(
             result, self.sets.members, self.whiteners, self.offsets, strict=True
         ):
-            white = distance[:, :, latents] @ whitener
-            # A distance beyond the floats has a density of 0.
-            with np.errstate(over="ignore"):
-                one[...] = (-0.5 * (white * white).sum(axis=2) - offset[:, None]).T
+            # A distance beyond the floats, inf - inf on the way, has a density of 0.
+            with np.errstate(over="ignore", invalid="ignore"):
+                white = distance[:, :, latents] @ whitener
+                squares = (white * white).sum(axis=2)
+            squares[np.isnan(squares)] = np.inf
+            one[...] = (-0.5 * squares - offset[:, None]).T
         return result
 
 

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from skdisent._posterior import GaussianPosterior, checked_posterior
-from skdisent._sklearn import Interval, _check_n_features, _fit_context
-from skdisent._validation import as_weight, naming
+from skdisent._sklearn import Interval, _fit_context
+from skdisent._validation import as_float_matrix, as_weight, naming
 from skdisent.exceptions import DisentanglementWarning
 
 __all__ = ["UniformDiscretizer"]
@@ -82,10 +82,10 @@ class UniformDiscretizer(BaseEstimator):
             The fitted discretizer.
         """
         if isinstance(X, GaussianPosterior):
-            _check_n_features(self, X, reset=True)
             posterior = checked_posterior(X, "X")
         else:
-            posterior = GaussianPosterior(validate_data(self, X, dtype=np.float64))
+            posterior = GaussianPosterior(as_float_matrix(X, "X"))
+        validate_data(self, X, skip_check_array=True)
         weight = as_weight(sample_weight, len(posterior))
         low, high = self._range(posterior, weight / weight.sum())
         self.bin_edges_ = [
@@ -124,21 +124,13 @@ def aggregate_moments(mean, std, weight):
     The first row is the origin, so that a constant latent has a deviation of exactly 0;
     the largest amount is the unit, so that no square leaves the floats.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        centered = mean - mean[0]
-        unit = np.maximum(abs(centered).max(axis=0), std.max(axis=0))
-        unit[unit == 0] = 1.0
-        centered = centered / unit
-        center = weight @ centered
-        variance = weight @ ((std / unit) ** 2 + (centered - center) ** 2)
-        center, deviation = mean[0] + unit * center, unit * np.sqrt(variance)
-        finite = np.isfinite(abs(center) + 8 * deviation)
-    if not finite.all():
-        raise ValueError(
-            f"column {np.argmin(finite)} of the means or their std spans more than "
-            "float64 can hold: rescale it."
-        )
-    return center, deviation
+    centered = mean - mean[0]
+    unit = np.maximum(abs(centered).max(axis=0), std.max(axis=0))
+    unit[unit == 0] = 1.0
+    centered = centered / unit
+    center = weight @ centered
+    variance = weight @ ((std / unit) ** 2 + (centered - center) ** 2)
+    return mean[0] + unit * center, unit * np.sqrt(variance)
 
 
 def fit_discretizer(discretizer, posterior, sample_weight=None, what="discretizer"):
@@ -146,8 +138,8 @@ def fit_discretizer(discretizer, posterior, sample_weight=None, what="discretize
 
     `what` is what a message calls it and its data.
     """
-    fitted = clone(discretizer)
     with naming(what):
+        fitted = clone(discretizer)
         if isinstance(fitted, UniformDiscretizer):
             marginals = GaussianPosterior(posterior.mean, posterior.marginal_std)
             return fitted.fit(marginals, None, sample_weight=sample_weight)
@@ -164,9 +156,7 @@ def _cloud(posterior, sample_weight):
     """
     nodes = np.zeros(1) if posterior.is_point else ROW_QUANTILES
     mean, std = posterior.mean, posterior.marginal_std
-    # A point beyond the floats becomes infinity, which discretizers refuse.
-    with np.errstate(over="ignore"):
-        cloud = mean[:, None, :] + nodes[:, None] * std[:, None, :]
+    cloud = mean[:, None, :] + nodes[:, None] * std[:, None, :]
     if sample_weight is not None:
         sample_weight = np.repeat(sample_weight / len(nodes), len(nodes))
     return cloud.reshape(-1, mean.shape[1]), sample_weight

@@ -14,6 +14,7 @@ from skdisent._sklearn import _safe_indexing
 from skdisent._validation import (
     as_array,
     as_float_array,
+    as_float_matrix,
     column_names,
     naming,
     refuse_lossy,
@@ -171,15 +172,18 @@ class FactorReader:
     ----------
     discretizer : discretizer or None
         For continuous factors; None is ten equal-frequency bins and a warning.
-    fitted : list of fitted discretizers or None
-        Those of an earlier reading, to be used again.
     missing : {"error", "drop"}
         Whether a missing label is an error or an empty row.
+    fitted : list of fitted discretizers or None
+        Those of an earlier reading, to be used again.
+    fitted_names : ndarray of shape (n_factors,) or None
+        The names in an earlier reading, to be compared with.
     """
 
     discretizer: object = None
-    fitted: list | None = None
     missing: str = "error"
+    fitted: list | None = None
+    fitted_names: np.ndarray | None = None
 
     def read(self, y, n_samples, rows, sample_weight):
         """Return the `Factors` of the rows of y that have a weight."""
@@ -190,15 +194,11 @@ class FactorReader:
                 "Z_mean and y have inconsistent numbers of samples: "
                 f"{n_samples} and {max(lengths)}."
             )
+        self._check_factors(columns, names)
         labels = [
             f"factor {k}" if names is None else f"factor {k} ({names[k]})"
             for k in range(len(columns))
         ]
-        if self.fitted is not None and len(self.fitted) != len(columns):
-            raise ValueError(
-                f"y has {len(columns)} factors, but the metric was fitted with "
-                f"{len(self.fitted)}."
-            )
         kept = [one[rows] for one in columns]
         read = [
             self._read_column(one, k, label, rows, sample_weight)
@@ -214,6 +214,20 @@ class FactorReader:
             discretizers=list(discretizers),
         )
 
+    def _check_factors(self, columns, names):
+        if self.fitted is not None and len(self.fitted) != len(columns):
+            raise ValueError(
+                f"y has {len(columns)} factors, but the metric was fitted with "
+                f"{len(self.fitted)}."
+            )
+        if self.fitted_names is None or names is None:
+            return
+        if list(self.fitted_names) != list(names):
+            raise ValueError(
+                f"y has the factors {', '.join(names)}, but the metric was fitted with "
+                f"{', '.join(self.fitted_names)}: pass the same columns in their order."
+            )
+
     def _read_column(self, column, k, label, rows, sample_weight):
         if isinstance(column, GaussianPosterior):
             posterior = checked_posterior(column, f"y ({label})")
@@ -224,8 +238,8 @@ class FactorReader:
         self._check_missing(known, label, rows)
         if self._is_continuous(values, k):
             weight = None if sample_weight is None else sample_weight[known]
-            values = as_float_array(values, f"y ({label})")
-            posterior = GaussianPosterior(values[:, None])
+            values = as_float_matrix(values[:, None], f"y ({label})")
+            posterior = GaussianPosterior(values)
             block, fitted = self._binned(posterior, k, label, weight)
             return _spread(block, known), fitted
         return _spread(_one_hot(values, label), known), None
@@ -268,8 +282,11 @@ class FactorReader:
         known = ~np.isnan(table).any(axis=1)
         self._check_missing(known, label, rows)
         table = as_float_array(table[known], name)
-        if (table < 0).any():
-            raise ValueError(f"y: {label} holds negative probabilities.")
+        if (table < 0).any() or (table > 1 + SUM_TOLERANCE).any():
+            raise ValueError(
+                f"y: {label} is a table of probabilities, but holds values outside "
+                "[0, 1]: pass softmax of the logits, or labels of shape (n_samples,)."
+            )
         total = table.sum(axis=1, keepdims=True)
         wrong = np.flatnonzero(abs(total[:, 0] - 1) > SUM_TOLERANCE)
         if len(wrong):
@@ -282,7 +299,9 @@ class FactorReader:
 
     def _check_missing(self, known, label, rows):
         if not known.any():
-            raise ValueError(f"y: {label} has no known value in any row.")
+            raise ValueError(
+                f"y: {label} has no known value in any row: drop this factor."
+            )
         if self.missing == "drop" or known.all():
             return
         gaps = np.flatnonzero(~known)
@@ -399,7 +418,8 @@ def _known_values(column, label):
 
 
 def _known_objects(column, label):
-    known = np.array([not is_missing(one) for one in column], dtype=bool)
+    with naming(f"y ({label})"):
+        known = np.array([not is_missing(one) for one in column], dtype=bool)
     values = column[known]
     numbers = all(isinstance(one, Real) for one in values)
     if numbers and not all(isinstance(one, Integral) for one in values):

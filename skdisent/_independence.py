@@ -72,7 +72,7 @@ class MISJED(DisentanglementMetric):
     >>> import numpy as np
     >>> from skdisent import MISJED
     >>> Z_mean = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-    >>> MISJED().fit(Z_mean, np.full((4, 2), 0.01)).value_ < 1e-3
+    >>> MISJED().fit(Z_mean, np.full((4, 2), 0.001)).value_ < 1e-3
     True
     """
 

@@ -116,6 +116,9 @@ class Informativeness(DisentanglementMetric):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
+    def _parts(self):
+        return [("latent", self._latent_names(), self.informativeness_)]
+
     def _quantizes(self):
         return self.method == "quantization"
 

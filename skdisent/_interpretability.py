@@ -61,12 +61,23 @@ class FactorMetric(DisentanglementMetric):
         tags.target_tags.multi_output = True
         return tags
 
+    def _parts(self):
+        names = getattr(self, "factor_names_in_", range(len(self.factor_values_)))
+        return [("factor", names, self.factor_values_)]
+
     def _quantizes(self):
         return self.method == "quantization"
 
     def _factor_reader(self, reset):
-        fitted = None if reset else self.factor_discretizers_
-        return FactorReader(self.factor_discretizer, fitted, self.missing)
+        if reset:
+            vars(self).pop("factor_names_in_", None)  # of an earlier fit
+            return FactorReader(self.factor_discretizer, missing=self.missing)
+        return FactorReader(
+            self.factor_discretizer,
+            missing=self.missing,
+            fitted=self.factor_discretizers_,
+            fitted_names=getattr(self, "factor_names_in_", None),
+        )
 
     def _plans(self, sample):
         return (amounts_plan(self, sample),)

@@ -8,7 +8,13 @@ from skdisent._densities import (
     cholesky,
     log_diagonal,
 )
-from skdisent._validation import as_array, as_float_array, as_float_matrix, as_std
+from skdisent._validation import (
+    as_array,
+    as_float_array,
+    as_float_matrix,
+    as_std,
+    refuse_beyond_largest,
+)
 
 __all__ = ["GaussianPosterior"]
 
@@ -116,7 +122,10 @@ class GaussianPosterior:
                 "scale_tril must have shape (n_samples, n_latents, n_latents) or "
                 f"(n_latents, n_latents), got shape {factor.shape}."
             )
-        return cls(mean, covariance=factor @ np.swapaxes(factor, -1, -2))
+        # A covariance beyond the floats is not finite, which the metrics refuse.
+        with np.errstate(over="ignore", invalid="ignore"):
+            covariance = factor @ np.swapaxes(factor, -1, -2)
+        return cls(mean, covariance=covariance)
 
     @classmethod
     def concatenate(cls, posteriors):
@@ -297,15 +306,16 @@ def checked_posterior(posterior, name):
 
 
 def _checked_covariance(covariance, name):
-    halves = as_float_array(covariance, name) / 2  # no sum of them overflows
-    transposed = np.swapaxes(halves, -1, -2)
-    variance = np.diagonal(halves, axis1=-2, axis2=-1)
+    covariance = as_float_array(covariance, name)
+    refuse_beyond_largest(covariance, name)
+    variance = np.diagonal(covariance, axis1=-2, axis2=-1)
     _refuse_rows((variance < 0).any(axis=-1), f"{name} has a negative variance")
     std = np.sqrt(variance)
     allowed = ASYMMETRY * std[..., :, None] * std[..., None, :]
-    lopsided = abs(halves - transposed) > allowed
-    _refuse_rows(lopsided.any(axis=(-1, -2)), f"{name} is not symmetric")
-    return halves + transposed
+    difference = np.swapaxes(covariance, -1, -2) - covariance
+    lopsided = (abs(difference) > allowed).any(axis=(-1, -2))
+    _refuse_rows(lopsided, f"{name} is not symmetric")
+    return covariance + difference / 2
 
 
 def _refuse_rows(bad, what):

@@ -19,8 +19,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
-from sklearn.utils.parallel import Parallel, delayed
 
+from skdisent._plan import Plan, delayed
 from skdisent._tables import design_matrix, entropy
 
 REACH = 9.0
@@ -29,6 +29,8 @@ N_NODES = 12
 BLOCK_VALUES = 1 << 21
 BLOCK_ROWS = 1 << 12
 DEEPEST = 50
+# A narrower Gaussian has densities beyond the floats.
+SMALLEST = 1e-300
 
 
 def _unit_rule():
@@ -175,23 +177,21 @@ def _blocks(mixture, rows, level, intervals, density, most):
 
 
 @dataclass(frozen=True)
-class QuadraturePlan:
+class QuadraturePlan(Plan):
     """The one-dimensional integrals of every latent, with all factors of the sample."""
 
-    def estimate(self, sample, n_jobs=None):
-        """Return the `DifferentialAmounts` of the sample, latents in parallel."""
+    def prepare(self, sample):
+        """Return one task a latent, for the `DifferentialAmounts` of the sample."""
         mean, std = sample.posterior.mean, sample.posterior.marginal_std
         _refuse_unresolved(mean, std)
         factors = sample.factors
         matrix = None if factors is None else factors.matrix
         blocks = [] if factors is None else factors.blocks()
-        design = design_matrix(sample.weight, matrix)
-        integrals = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(latent_integrals)(Mixture(m, s, design), blocks)
-            for m, s in zip(mean.T.copy(), std.T.copy(), strict=True)
-        )
+        tasks = integral_tasks(mean, std, design_matrix(sample.weight, matrix), blocks)
         given_x = sample.weight @ np.log(std) + 0.5 * np.log(2 * np.pi * np.e)
-        return DifferentialAmounts(np.array(integrals), given_x, sample.weight, factors)
+        return tasks, lambda integrals: DifferentialAmounts(
+            np.array(integrals), given_x, sample.weight, factors
+        )
 
 
 def _refuse_unresolved(mean, std):
@@ -213,19 +213,19 @@ def _refuse_unresolved(mean, std):
 
 def resolved(mean, std):
     """Return which latents float64 can integrate, (n_latents,)."""
-    finest = std.min(axis=0) * 2.0**DEEPEST
-    with np.errstate(over="ignore"):  # a span beyond the floats is not resolved
-        return np.ptp(mean, axis=0) + 2 * REACH * std.max(axis=0) < finest
+    finest = std.min(axis=0)
+    span = np.ptp(mean, axis=0) + 2 * REACH * std.max(axis=0)
+    with np.errstate(over="ignore"):
+        return (span < finest * 2.0**DEEPEST) & (finest >= SMALLEST)
 
 
-def marginal_entropies(mean, std, weight, n_jobs=None):
-    """Return the differential entropy h(z_i) of each latent, (n_latents,), in nats."""
-    design = design_matrix(weight)
-    integrals = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(latent_integrals)(Mixture(m, s, design), [])
+def integral_tasks(mean, std, design, blocks):
+    """Return one call of `latent_integrals` a latent."""
+    # Far from the origin a narrow Gaussian would be lost; entropies do not depend on it.
+    return [
+        delayed(latent_integrals)(Mixture(m - m[0], s, design), blocks)
         for m, s in zip(mean.T.copy(), std.T.copy(), strict=True)
-    )
-    return np.reshape(integrals, mean.shape[1])
+    ]
 
 
 def latent_integrals(mixture, blocks):
@@ -237,6 +237,7 @@ def latent_integrals(mixture, blocks):
         for block in blocks:
             joint, mass = density[1:][block], classes[block]
             joint, share = joint / mass.sum(), mass / mass.sum()
+            share = np.where(share > SMALLEST, share, 1.0)  # less has nothing to add
             whole = joint.sum(axis=0)
             filled = (joint > 0) & (whole > 0)
             given_z = np.divide(joint, whole, where=filled, out=np.ones_like(joint))

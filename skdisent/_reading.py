@@ -23,6 +23,9 @@ from skdisent._validation import (
     naming,
 )
 
+# A row of a smaller share is no row: the square of its weight would be 0.
+NEGLIGIBLE = 1e-100
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -66,11 +69,11 @@ def read_sample(metric, Z_mean, Z_std, y, sample_weight, factor_reader, *, reset
     needs_y = factor_reader is not None
     Z_mean, Z_std, y = assign_arguments(Z_mean, Z_std, y, needs_y)
     posterior = _read_posterior(Z_mean, Z_std)
-    _check_features(metric, Z_mean, reset)
+    check_features(metric, Z_mean, reset)
     n_samples = len(posterior)
     relative = as_weight(sample_weight, n_samples)
     weight = relative / relative.sum()
-    rows = np.flatnonzero(weight)
+    rows = np.flatnonzero(weight > NEGLIGIBLE)
     if len(rows) < n_samples:
         posterior, weight = posterior[rows], weight[rows]
     given = None if sample_weight is None else relative[rows]
@@ -130,7 +133,8 @@ def _is_std(Z_mean, second):
     """Return whether a lone second argument is Z_std (True) or y (False)."""
     array = as_array(second, "Z_std")
     shape = as_array(Z_mean, "Z_mean").shape
-    if not _is_numeric(array) or (array.ndim == 1 and array.shape == shape[:1]):
+    is_column = array.ndim == 1 and array.shape == shape[:1]
+    if is_column or (array.ndim > 0 and not _is_numeric(array)):
         return False
     what = f"it has shape {array.shape}, where Z_mean has {shape}"
     if array.ndim == 2 and array.shape == shape:
@@ -146,7 +150,8 @@ def _is_numeric(array):
     """Return whether an array holds no labels: numbers, known or missing."""
     if array.dtype.kind != "O":
         return array.dtype.kind in "biufc"
-    return all(isinstance(one, Number) or is_missing(one) for one in array.flat)
+    with naming("the second argument (Z_std or y)"):
+        return all(isinstance(one, Number) or is_missing(one) for one in array.flat)
 
 
 def _read_posterior(Z_mean, Z_std):
@@ -180,6 +185,7 @@ def _check_columns(mean_names, std_names):
         )
 
 
-def _check_features(metric, Z_mean, reset):
+def check_features(metric, Z_mean, reset):
+    """Learn the number and names of the latents, or compare with those learnt."""
     with naming("Z_mean"):
         validate_data(metric, Z_mean, reset=reset, skip_check_array=True)

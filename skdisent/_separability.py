@@ -42,6 +42,12 @@ class GroupMetric(DisentanglementMetric):
         "random_state": ["random_state"],
     }
 
+    def _parts(self):
+        if self.groups is None:
+            return [("latent", self._latent_names(), self.latent_values_)]
+        names = ["+".join(map(str, group)) for group in self.groups]
+        return [("group", names, self.latent_values_)]
+
     def _quantizes(self):
         return self.normalize
 
@@ -224,8 +230,8 @@ class SEPIN(TopGroupMetric):
     >>> import numpy as np
     >>> from skdisent import SEPIN
     >>> level = np.array([-3.0, -1.0, 1.0, 3.0])
-    >>> Z_mean = np.column_stack([np.repeat(level, 4), np.tile(level, 4)])
-    >>> sepin = SEPIN(random_state=0).fit(Z_mean, np.full((16, 2), 0.01))
+    >>> Z_mean = np.column_stack([np.repeat(level, 80), np.tile(level, 80)])
+    >>> sepin = SEPIN(random_state=0).fit(Z_mean, np.full((320, 2), 0.01))
     >>> sepin.latent_values_.round(4)
     array([1.3863, 1.3863])
     """
@@ -300,8 +306,8 @@ class WSEPIN(WeightedGroupMetric):
     >>> import numpy as np
     >>> from skdisent import WSEPIN
     >>> level = np.array([-3.0, -1.0, 1.0, 3.0])
-    >>> Z_mean = np.column_stack([np.repeat(level, 4), np.tile(level, 4)])
-    >>> wsepin = WSEPIN(random_state=0).fit(Z_mean, np.full((16, 2), 0.01))
+    >>> Z_mean = np.column_stack([np.repeat(level, 80), np.tile(level, 80)])
+    >>> wsepin = WSEPIN(random_state=0).fit(Z_mean, np.full((320, 2), 0.01))
     >>> round(wsepin.value_, 4)
     1.3863
     """
@@ -377,8 +383,8 @@ class INDIN(TopGroupMetric):
     --------
     >>> import numpy as np
     >>> from skdisent import INDIN, GaussianPosterior
-    >>> mean = np.random.default_rng(0).normal(size=(50, 2))
-    >>> covariance = np.array([[0.10, 0.05], [0.05, 0.10]])
+    >>> mean = np.random.default_rng(0).normal(size=(500, 2))
+    >>> covariance = np.array([[0.8, 0.4], [0.4, 0.8]])
     >>> posterior = GaussianPosterior(mean, covariance=covariance)
     >>> indin = INDIN(n_samples=500, random_state=0).fit(posterior)
     >>> indin.latent_values_.shape
@@ -455,8 +461,8 @@ class WINDIN(WeightedGroupMetric):
     >>> import numpy as np
     >>> from skdisent import WINDIN
     >>> level = np.array([-3.0, -1.0, 1.0, 3.0])
-    >>> Z_mean = np.column_stack([np.repeat(level, 4), np.repeat(level, 4)])
-    >>> windin = WINDIN(random_state=0).fit(Z_mean, np.full((16, 2), 0.01))
+    >>> Z_mean = np.column_stack([np.repeat(level, 80), np.repeat(level, 80)])
+    >>> windin = WINDIN(random_state=0).fit(Z_mean, np.full((320, 2), 0.01))
     >>> abs(windin.value_) < 1e-9
     True
     """

@@ -1,4 +1,4 @@
-"""What the library takes from scikit-learn's private modules, in one place."""
+"""What differs between versions of scikit-learn or is private there, in one place."""
 
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
@@ -10,9 +10,19 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import _check_n_features, _get_feature_names
 
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupportMixin:
+        """Stands in for callbacks, which scikit-learn has from 1.9 on."""
+
+
 __all__ = [
+    "CallbackSupportMixin",
     "HasMethods",
     "Interval",
+    "Progress",
     "StrOptions",
     "_check_n_features",
     "_fit_context",
@@ -20,3 +30,42 @@ __all__ = [
     "_safe_indexing",
     "validate_params",
 ]
+
+
+class Progress:
+    """Tells the callbacks of an estimator how far its fit has come.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The one that is fitted; without callbacks nothing happens.
+    n_tasks : int
+        Number of tasks of the fit.
+    """
+
+    def __init__(self, estimator, n_tasks):
+        self.estimator, self.n_tasks = estimator, n_tasks
+        self.context = None
+
+    def __enter__(self):
+        if hasattr(self.estimator, "_init_callback_context"):
+            self.context = self.estimator._init_callback_context(
+                max_subtasks=self.n_tasks
+            )
+            self.context.call_on_fit_task_begin(estimator=self.estimator)
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if self.context is not None and kind is None:
+            self.context.call_on_fit_task_end(estimator=self.estimator)
+
+    def watch(self, results):
+        """Return the results as a list, each one counted when it is there."""
+        counted = []
+        for result in results:
+            counted.append(result)
+            if self.context is not None:
+                part = self.context.subcontext(task_name="part")
+                part.call_on_fit_task_begin(estimator=self.estimator)
+                part.call_on_fit_task_end(estimator=self.estimator)
+        return counted

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 from scipy.special import entr, xlogy
-from sklearn.utils.parallel import Parallel, delayed
 
 from skdisent._discretization import bin_indices, bin_masses
+from skdisent._plan import Plan, delayed
 
 # Rows at a time: their bin masses fit into a core's cache.
 BATCH_ROWS = 512
@@ -116,7 +116,7 @@ def latent_table(mean, std, inner, row_batches, n_groups=1):
 
 
 @dataclass(frozen=True)
-class TablePlan:
+class TablePlan(Plan):
     """The tables of every latent, with all factors of the sample.
 
     Plans that compare equal do the same work.
@@ -129,18 +129,20 @@ class TablePlan:
 
     edges: tuple
 
-    def estimate(self, sample, n_jobs=None):
-        """Return the `QuantizedAmounts` of the sample, latents in parallel."""
+    def prepare(self, sample):
+        """Return one task a latent, for the `QuantizedAmounts` of the sample."""
         mean, std = sample.posterior.mean, sample.posterior.marginal_std
         factors = None if sample.factors is None else sample.factors.matrix
         row_batches = batches(design_matrix(sample.weight, factors))
-        tables = Parallel(n_jobs=n_jobs, prefer="threads")(
+        tasks = [
             delayed(latent_table)(
                 mean[:, latent].copy(), std[:, latent].copy(), inner, row_batches
             )
             for latent, inner in enumerate(map(np.array, self.edges))
+        ]
+        return tasks, lambda tables: QuantizedAmounts(
+            tables, sample.weight, sample.factors
         )
-        return QuantizedAmounts(tables, sample.weight, sample.factors)
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,9 @@ def mutual_information(joint):
     total = of_class.sum()
     filled = joint > 0
     class_in_bin = np.divide(joint, of_bin, where=filled, out=np.ones_like(joint))
-    share = np.divide(total, of_class, where=of_class > 0, out=np.ones_like(of_class))
+    # A class of less has nothing to add, and its share no reciprocal in the floats.
+    counted = of_class > 1e-300 * total
+    share = np.divide(total, of_class, where=counted, out=np.ones_like(of_class))
     return xlogy(joint, class_in_bin * share).sum() / total
 
 
@@ -249,30 +253,33 @@ def _cells(squares, mass):
 
 
 @dataclass(frozen=True)
-class MeanPairPlan:
+class MeanPairPlan(Plan):
     """The joint tables of the posterior means of every two latents."""
 
     edges: tuple
 
-    def estimate(self, sample, n_jobs=None):
-        """Return H(zbar_i, zbar_j) in nats, (n_latents, n_latents), pairs in parallel.
+    def prepare(self, sample):
+        """Return one task a pair, for H(zbar_i, zbar_j), (n_latents, n_latents).
 
-        The diagonal holds H(zbar_i).
+        The diagonal holds H(zbar_i); in nats.
         """
         mean = sample.posterior.mean + 0.0
         bins = [
             bin_indices(column, np.array(inner))
             for column, inner in zip(mean.T, self.edges, strict=True)
         ]
-        n_latents = len(bins)
-        rows, columns = np.triu_indices(n_latents)
-        values = Parallel(n_jobs=n_jobs, prefer="threads")(
+        rows, columns = np.triu_indices(len(bins))
+        tasks = [
             delayed(pair_entropy)(bins[i], bins[j], sample.weight)
             for i, j in zip(rows, columns, strict=True)
-        )
-        joint = np.empty((n_latents, n_latents))
-        joint[rows, columns] = joint[columns, rows] = values
-        return joint
+        ]
+
+        def collect(values):
+            joint = np.empty((len(bins), len(bins)))
+            joint[rows, columns] = joint[columns, rows] = values
+            return joint
+
+        return tasks, collect
 
 
 def pair_entropy(first, second, weight):

@@ -8,8 +8,12 @@ from sklearn.utils import check_array
 
 from skdisent._sklearn import _get_feature_names
 
-# What numpy and scikit-learn raise when they cannot convert or will not accept.
-_REFUSALS = (TypeError, ValueError, OverflowError, RuntimeError)
+# Beyond it float64 has no room for sums and differences of many values.
+LARGEST = 1e300
+
+# What numpy and scikit-learn raise when they cannot convert or will not accept;
+# KBinsDiscretizer has an IndexError for values that hardly differ.
+_REFUSALS = (TypeError, ValueError, OverflowError, RuntimeError, IndexError)
 
 
 @contextmanager
@@ -51,8 +55,9 @@ def as_float_array(value, name, *, finite=True):
     array = as_array(value, name)
     if array.dtype.kind not in "biufcO":
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.")
-    # A long double beyond float64 becomes infinity, which is refused like any other.
-    with naming(name), np.errstate(over="ignore"):
+    # A long double beyond float64 becomes infinity, which is refused like any other;
+    # scikit-learn's first look at the values is their sum.
+    with naming(name), np.errstate(over="ignore", invalid="ignore"):
         return check_array(
             array,
             dtype=np.float64,
@@ -80,6 +85,7 @@ def as_float_matrix(value, name):
                 f"{name}: found array with 0 {what} (shape={array.shape}) while a "
                 "minimum of 1 is required."
             )
+    refuse_beyond_largest(array, name)
     return array
 
 
@@ -93,7 +99,18 @@ def as_std(value, name):
             f"{negative[0][0]}): if these are log-variances, pass exp(0.5 * logvar) "
             "or use GaussianPosterior.from_logvar."
         )
+    refuse_beyond_largest(std, name)
     return std
+
+
+def refuse_beyond_largest(array, name):
+    """Refuse finite values so large that their differences may not be finite."""
+    beyond = abs(array) > LARGEST
+    if beyond.any():
+        raise ValueError(
+            f"{name} holds {array[beyond][0]:g}: beyond {LARGEST:g} float64 cannot "
+            "tell values apart, so rescale it."
+        )
 
 
 def as_weight(sample_weight, n_samples):

@@ -16,7 +16,9 @@ DATA = Path(__file__).parent / "data"
 
 @functools.cache
 def _load_reference(model):
-    arrays = np.load(io.BytesIO(lzma.decompress((DATA / f"{model}.npz.xz").read_bytes())))
+    arrays = np.load(
+        io.BytesIO(lzma.decompress((DATA / f"{model}.npz.xz").read_bytes()))
+    )
     mean, std = _joined(arrays["z_mean"]), _joined(arrays["z_std"])
     return SimpleNamespace(
         mean=mean,

@@ -138,9 +138,7 @@ def test_log_densities_at_the_authors_draws(model, load_reference):
 
     z = posterior.draw(rows, noise)
     own = posterior.densities(rows, sets).own(z)
-    others = others_log_density(
-        posterior, np.full(n, 1 / n), rows, z, sets, n_jobs=2
-    )
+    others = others_log_density(posterior, np.full(n, -np.log(n)), rows, z, sets)
 
     entropy = -np.logaddexp(others, own - np.log(n)).mean(axis=1)
     given_x = -own.mean(axis=1)
@@ -164,7 +162,7 @@ def test_log_densities_at_the_authors_draws(model, load_reference):
         assert_allclose(value, expected, rtol=0, atol=1e-4, err_msg=name)
 
 
-N_DRAWS = 1000
+N_DRAWS = 600
 # The reference drew 2,000 times. Pairs and control variates only lower our error, so it
 # is at most theirs times sqrt(2,000 / N_DRAWS), and for the difference of both:
 COMBINED = np.sqrt(1 + 2000 / N_DRAWS)
@@ -173,9 +171,7 @@ COMBINED = np.sqrt(1 + 2000 / N_DRAWS)
 @over_models
 def test_our_own_draws(model, load_reference):
     data = load_reference(model)
-    of = {
-        name.removeprefix("s6k_f64/"): value for name, value in data.values.items()
-    }
+    of = {name.removeprefix("s6k_f64/"): value for name, value in data.values.items()}
 
     wsepin = WSEPIN(n_samples=N_DRAWS, random_state=0, n_jobs=2)
     wsepin.fit(data.mean, data.std)
@@ -206,9 +202,7 @@ def test_our_own_draws(model, load_reference):
 @over_models
 def test_quadrature_is_what_sampling_estimates(model, load_reference):
     data = load_reference(model)
-    of = {
-        name.removeprefix("s6k_f64/"): value for name, value in data.values.items()
-    }
+    of = {name.removeprefix("s6k_f64/"): value for name, value in data.values.items()}
 
     rmig = RMIG(method="quadrature", normalize=False, n_jobs=2)
     rmig.fit(data.mean, data.std, data.y)
@@ -216,16 +210,6 @@ def test_quadrature_is_what_sampling_estimates(model, load_reference):
     z_score = (rmig.mutual_info_ - of["MI_zi_yk"]) / of["se_MI_zi_yk"]
     # 4.5 rather than 4 standard errors: there are 190 amounts.
     assert abs(z_score).max() < 4.5
-
-
-@over_models
-def test_quantized_jemmig_tends_to_the_differential_one(model, load_reference):
-    data = load_reference(model)
-    bins = UniformDiscretizer(100, bin_range=(-4, 4))
-    of = {name: data.values[f"s6k_f64/{name}"] for name in ["JEMMIG_yk", "RMIG_yk"]}
-
-    jemmig = JEMMIG(discretizer=bins, normalize=False).fit(data.mean, data.std, data.y)
-
-    # README of the data: to 0.014 nats, which include the noise of the draws.
-    differential = jemmig.factor_values_ + np.log(8 / 100)
-    assert_allclose(differential, of["JEMMIG_yk"], rtol=0, atol=0.014)
+    # Quantized latents are functions of the latents: data processing. The reference is
+    # float32, and quadrature is right to 1e-9.
+    assert (data.values["q6k_f64cdf/MI_z_y"] < rmig.mutual_info_ + EXACT).all()

@@ -54,8 +54,8 @@ def _draw(shape, scale, angle, n_cells):
     cos, sin = np.cos(angle), np.sin(angle)
     level = _SHAPES[shape](cos * x + sin * y, cos * y - sin * x)
     # How far the outline is, in cells along the steeper axis. Along the normal the area
-    # would change with the orientation, by up to 0.6 %. The floor is for the inside of a
-    # shape, where the slope may vanish and only the sign of the level counts.
+    # would change with the orientation, by up to 0.6 %. The floor is for the inside of
+    # a shape, where the slope may vanish and only the sign of the level counts.
     slope = np.abs(np.gradient(level)).max(axis=0, initial=1e-9)
     covered = np.clip(0.5 - level / slope, 0, 1)
     # Turns that a shape's symmetry undoes differ by rounding; their images must not.
