@@ -101,7 +101,7 @@ encoders = {
 # A metric is fitted on a posterior and the factors. It warns where a number needs a
 # second look; the warnings are kept here, to be read below.
 
-draws = {"n_samples": 2_000, "random_state": 0}
+draws = {"n_samples": 1_000, "random_state": 0}
 fitted, caught = {}, {}
 for name, encoder in encoders.items():
     posterior = encoder.transform(X)

@@ -347,8 +347,8 @@ class DrawAmounts:
         """How I(x, z_G | z_-G) changes where no draw sees its own row, (n_groups,)."""
         if (self.own_weight == 1).any():  # a single row has no others
             return np.zeros(self.n_groups)
-        # Rows beyond the floats are as far as floats go.
-        others = np.maximum(self.others, -1e300)
+        # Rows beyond the floats are far, with room for the normalizer of a metric.
+        others = np.maximum(self.others, -1e100)
         elsewhere = self._combine(others - np.log1p(-self.own_weight))
         return (elsewhere - self._terms)[self.n_groups + 1 :].mean(axis=1)
 

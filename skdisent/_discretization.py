@@ -39,7 +39,7 @@ class UniformDiscretizer(BaseEstimator):
 
     Attributes
     ----------
-    bin_edges_ : list of n_latents ndarrays of shape (n_bins_ + 1,)
+    bin_edges_ : list of n_latents ndarrays of shape (n_bins + 1,)
         Edges of the bins. The two end bins are open: the metrics use the inner edges
         only. A latent without variance gets one bin.
     n_bins_ : ndarray of shape (n_latents,)
@@ -251,7 +251,7 @@ def warn_of_mass_beyond(discretizer, sample):
             warnings.warn(
                 f"{beyond:.1%} of the mass of latent {latent} lies beyond the range "
                 f"[{edges[0]:g}, {edges[-1]:g}] of its bins and goes to the end bins: "
-                "widen bin_range, or leave it None.",
+                "pass a wider bin_range, or quantile bins for heavy tails.",
                 DisentanglementWarning,
                 stacklevel=2,
             )

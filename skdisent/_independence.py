@@ -26,9 +26,10 @@ class MISJED(DisentanglementMetric):
 
     ``MISJED(z_i, z_j) = H(z_i) + H(z_j) - H(zbar_i, zbar_j)``, the entropies of the
     stochastic latents less the joint entropy of their posterior means, all in the same
-    bins. It is small for two latents that are independent *and* informative, and tends
-    to ``log n_bins_i + log n_bins_j`` for two noisy ones. Tables can make it negative;
-    such values are reported as they are, with a warning.
+    bins. It is small for two latents that are independent *and* informative, and near
+    ``H(z_i) + H(z_j)`` for two noisy ones. Its bound is
+    ``log n_bins_i + log n_bins_j``. Tables can make it negative; such values are
+    reported as they are, with a warning.
 
     Parameters
     ----------

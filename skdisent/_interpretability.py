@@ -341,11 +341,14 @@ def _warn_of_bias(amounts, best, second, gap, labels):
     bias = amounts.mutual_info_bias
     of_gap = bias[best, factors] - np.where(second >= 0, bias[second, factors], 0.0)
     unsure = (abs(of_gap) > gap / 5) & (amounts.factor_entropy > 0)
-    for k in np.flatnonzero(unsure):
+    if unsure.any():
+        gaps = ", ".join(
+            f"{labels[k]} {of_gap[k]:+.2g} of {gap[k]:.2g}"
+            for k in np.flatnonzero(unsure)
+        )
         warnings.warn(
-            f"{labels[k]}: the gap of {gap[k]:.3g} nats has an estimated bias of "
-            f"{of_gap[k]:+.2g} nats, as there are few rows for so many bins and "
-            "classes: use more rows or fewer bins.",
+            "few rows for so many bins and classes: the gap in nats has an estimated "
+            f"bias of more than a fifth for {gaps}. Use more rows or fewer bins.",
             DisentanglementWarning,
             stacklevel=2,
         )

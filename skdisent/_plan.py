@@ -36,5 +36,13 @@ class Plan:
 
 
 def run(tasks, n_jobs=None):
-    """Yield the results of tasks in their order, each when it is there."""
-    return Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+    """Return an iterable of the results of tasks in their order.
+
+    Each result is there when it is done; all together where the backend of joblib, as
+    multiprocessing, cannot do that.
+    """
+    try:
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    except ValueError:
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+    return parallel(tasks)

@@ -221,7 +221,7 @@ def resolved(mean, std):
 
 def integral_tasks(mean, std, design, blocks):
     """Return one call of `latent_integrals` a latent."""
-    # Far from the origin a narrow Gaussian would be lost; entropies do not depend on it.
+    # Far from the origin a narrow Gaussian is lost; entropies do not depend on it.
     return [
         delayed(latent_integrals)(Mixture(m - m[0], s, design), blocks)
         for m, s in zip(mean.T.copy(), std.T.copy(), strict=True)

@@ -116,7 +116,7 @@ def assign_arguments(Z_mean, Z_std, y, needs_y):
 
 
 def _refuse_std_as_y(Z_mean, second):
-    if is_list_of_tables(second):
+    if isinstance(second, GaussianPosterior) or is_list_of_tables(second):
         return
     table = as_array(second, "y")
     if table.dtype.kind != "f" or table.shape != as_array(Z_mean, "Z_mean").shape:

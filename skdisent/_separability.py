@@ -205,7 +205,7 @@ class SEPIN(TopGroupMetric):
     informativeness_ : ndarray of shape (n_groups,)
         I(x, z_G) in nats.
     mutual_info_rest_ : ndarray of shape (n_groups,)
-        I(z_G, z_-G) in nats.
+        ``I(z_G, z_-G)`` in nats.
     information_ : float
         I(x, z) in nats.
     discretizer_ : discretizer
@@ -279,7 +279,7 @@ class WSEPIN(WeightedGroupMetric):
     informativeness_ : ndarray of shape (n_groups,)
         I(x, z_G) in nats.
     mutual_info_rest_ : ndarray of shape (n_groups,)
-        I(z_G, z_-G) in nats.
+        ``I(z_G, z_-G)`` in nats.
     information_ : float
         I(x, z) in nats.
     weights_ : ndarray of shape (n_groups,)
@@ -321,7 +321,7 @@ class INDIN(TopGroupMetric):
 
     ``INDIN@k`` is the mean of the k largest ``I(x, z_i) - I(z_i, z_-i)`` in nats. For
     posteriors with a diagonal covariance it is SEPIN@k; otherwise it lacks
-    I(z_i, z_-i | x), what latents share given the data.
+    ``I(z_i, z_-i | x)``, what latents share given the data.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class INDIN(TopGroupMetric):
     informativeness_ : ndarray of shape (n_groups,)
         I(x, z_G) in nats.
     mutual_info_rest_ : ndarray of shape (n_groups,)
-        I(z_G, z_-G) in nats.
+        ``I(z_G, z_-G)`` in nats.
     information_ : float
         I(x, z) in nats.
     discretizer_ : discretizer
@@ -434,7 +434,7 @@ class WINDIN(WeightedGroupMetric):
     informativeness_ : ndarray of shape (n_groups,)
         I(x, z_G) in nats.
     mutual_info_rest_ : ndarray of shape (n_groups,)
-        I(z_G, z_-G) in nats.
+        ``I(z_G, z_-G)`` in nats.
     information_ : float
         I(x, z) in nats.
     weights_ : ndarray of shape (n_groups,)
@@ -512,10 +512,12 @@ def _warn_of_points(sample):
 
 def _warn_near_cap(change, value, error):
     if abs(change) > max(OWN_ROW_SHARE * abs(value), error, NOTHING):
+        # Rows that are far apart can make the change as large as floats go.
+        size = f"{change:+.2g} nats" if abs(change) < 100 else "more than 100 nats"
         warnings.warn(
-            f"the value of {value:.3g} nats would change by {change:+.3g} if no draw "
-            "saw its own row: the rows are so far apart that they identify each other. "
-            "Pass more rows, or compare models on the same rows only.",
+            f"the value of {value:.3g} would change by {size} if no draw saw its own "
+            "row: the rows are so far apart that they identify each other. Pass more "
+            "rows, or compare models on the same rows only.",
             DisentanglementWarning,
             stacklevel=2,
         )

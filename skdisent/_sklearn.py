@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
+from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import _check_n_features, _get_feature_names
 
 try:
@@ -24,6 +25,7 @@ __all__ = [
     "Interval",
     "Progress",
     "StrOptions",
+    "_VisualBlock",
     "_check_n_features",
     "_fit_context",
     "_get_feature_names",

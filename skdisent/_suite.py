@@ -12,7 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from skdisent._base import DisentanglementMetric, encode
 from skdisent._plan import run
 from skdisent._reading import check_features
-from skdisent._sklearn import CallbackSupportMixin, Progress, _fit_context
+from skdisent._sklearn import (
+    CallbackSupportMixin,
+    Progress,
+    _fit_context,
+    _VisualBlock,
+)
 from skdisent.exceptions import DisentanglementWarning
 
 __all__ = ["MetricSuite"]
@@ -109,11 +114,18 @@ class MetricSuite(CallbackSupportMixin, BaseEstimator):
             self.metrics = {**self.metrics, **replaced}
         return super().set_params(**params)
 
+    def _sk_visual_block_(self):
+        # Notebooks show the metrics side by side, as those of a FeatureUnion.
+        if not isinstance(self.metrics, dict) or not self.metrics:
+            return _VisualBlock("single", self, names=type(self).__name__)
+        return _VisualBlock("parallel", [*self.metrics.values()], names=[*self.metrics])
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        metrics = self.metrics.values() if isinstance(self.metrics, dict) else ()
         tags.target_tags.required = any(
             metric.__sklearn_tags__().target_tags.required
-            for metric in self.metrics.values()
+            for metric in metrics
             if isinstance(metric, DisentanglementMetric)
         )
         tags.target_tags.multi_output = True
@@ -150,10 +162,7 @@ class MetricSuite(CallbackSupportMixin, BaseEstimator):
         fit_together(metrics, (Z_mean, Z_std, y, sample_weight), _raise_named, self)
         self.metrics_ = metrics
         self.scores_ = {name: metric.score() for name, metric in metrics.items()}
-        first = next(iter(metrics.values()))
-        self.n_features_in_ = first.n_features_in_
-        if hasattr(first, "feature_names_in_"):
-            self.feature_names_in_ = first.feature_names_in_
+        check_features(self, Z_mean, reset=True)
         return self
 
     def score(self, Z_mean=None, Z_std=None, y=None, *, sample_weight=None):

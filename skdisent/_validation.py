@@ -13,7 +13,8 @@ LARGEST = 1e300
 
 # What numpy and scikit-learn raise when they cannot convert or will not accept;
 # KBinsDiscretizer has an IndexError for values that hardly differ.
-_REFUSALS = (TypeError, ValueError, OverflowError, RuntimeError, IndexError)
+_NOT_OF_TYPE = (ValueError, OverflowError, RuntimeError, IndexError)
+_REFUSALS = (TypeError, *_NOT_OF_TYPE)
 
 
 @contextmanager
@@ -22,7 +23,8 @@ def naming(what):
     try:
         yield
     except _REFUSALS as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
+        # scikit-learn's InvalidParameterError is both.
+        kind = ValueError if isinstance(error, _NOT_OF_TYPE) else TypeError
         raise kind(f"{what} cannot be used: {error}") from error
 
 
@@ -47,7 +49,13 @@ def as_array(value, name):
     """Return `value` as an array of its own dtype."""
     refuse_lossy(value, name)
     with naming(name):
-        return np.asarray(value)
+        array = np.asarray(value)
+    if array.ndim == 0 and array.dtype.kind == "O":
+        raise TypeError(
+            f"{name} is a {type(value).__name__}, which numpy cannot read: pass an "
+            "array, a list or a data frame."
+        )
+    return array
 
 
 def as_float_array(value, name, *, finite=True):

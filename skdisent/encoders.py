@@ -66,7 +66,7 @@ class FactorAnalysisEncoder(FactorAnalysis, auto_wrap_output_keys=None):
         Mean of each feature over the training set.
     n_features_in_ : int
         Number of features seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features seen during `fit`, if X has names that are all strings.
 
     See Also

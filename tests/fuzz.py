@@ -53,7 +53,7 @@ OURS = re.compile(
 THEIRS = re.compile(
     r"Bins whose width are too small|Feature \d+ is constant|has feature names"
     r"|does not have valid feature names"
-    r"|matrix subclass"
+    r"|matrix subclass|LazyFrame requires"
 )
 SECONDS_PER_CASE = 20
 ROUNDING = 1e-9

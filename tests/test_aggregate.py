@@ -161,12 +161,12 @@ def test_draws_depend_on_the_seed_alone(covariances):
 @pytest.mark.parametrize("random_state", [None, 0, np.random.RandomState(0)])
 def test_the_global_random_state_is_left_alone(random_state, generic):
     mean, std, _ = generic()
-    np.random.seed(7)
+    np.random.seed(7)  # noqa: NPY002
     expected = np.random.RandomState(7).uniform(size=5)
 
     SEPIN(n_samples=50, random_state=random_state).fit(mean, std)
 
-    assert_array_equal(np.random.uniform(size=5), expected)
+    assert_array_equal(np.random.uniform(size=5), expected)  # noqa: NPY002
 
 
 def test_unseeded_draws_differ(generic):

@@ -49,7 +49,7 @@ class Recipe:
     beta: float = 1.0
     total_correlation: float = 0.0
     tie: float = 0.0
-    epochs: int = 16
+    epochs: int = 12
     seed: int = 0
 
 
@@ -83,7 +83,7 @@ class VAE(nn.Module):
         return self.encoder(images).chunk(2, dim=1)
 
     def forward(self, images):
-        """Return the logits of the pixels, one draw of z, its means and log-variances."""
+        """Return the logits of the pixels, one draw z, means and log-variances."""
         mean, logvar = self.encode(images)
         z = mean + torch.exp(0.5 * logvar) * torch.randn_like(mean)
         return self.decoder(z), z, mean, logvar
@@ -177,7 +177,7 @@ def posteriors(model, gray):
 
 
 def code_version():
-    """Return the commit of the checkout and the hash of this file within it."""
+    """Return the commit of the checkout and the object name of this file in it."""
     here = Path(__file__)
 
     def git(*arguments):
@@ -188,11 +188,11 @@ def code_version():
 
     return {
         "commit": git("rev-parse", "HEAD"),
-        "train.py": git("hash-object", here.name),
+        "script": git("hash-object", here.name),
     }
 
 
-def details(recipe, history):
+def details(recipe, history, version):
     """Return what is known of a trained model, as plain values."""
     return {
         **asdict(recipe),
@@ -204,13 +204,13 @@ def details(recipe, history):
         "history": history,
         "torch": torch.__version__,
         "processor": platform.machine(),
-        **code_version(),
+        **version,
     }
 
 
 def train_and_cache(name, gray, targets, folder):
     """Train one model and write its posteriors and details into the folder."""
-    recipe, start = RECIPES[name], time.time()
+    recipe, version, start = RECIPES[name], code_version(), time.time()
 
     def report(epoch, terms):
         shown = "  ".join(f"{key} {value:.3f}" for key, value in terms.items())
@@ -219,7 +219,7 @@ def train_and_cache(name, gray, targets, folder):
     model, history = train(recipe, gray, targets, report)
     mean, std = posteriors(model, gray)
     np.savez(folder / f"{name}.npz", mean=mean, std=std)
-    text = json.dumps(details(recipe, history), indent=1)
+    text = json.dumps(details(recipe, history, version), indent=1)
     (folder / f"{name}.json").write_text(text + "\n")
 
 
