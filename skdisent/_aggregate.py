@@ -12,17 +12,18 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skdisent._densities import HALF_LOG_2PI, LatentSets
+from skdisent._kernels import compact_blocks
 from skdisent._plan import Plan, delayed
-from skdisent._quadrature import integral_tasks, resolved
+from skdisent._quadrature import Mixture, entropy_and_log_density, resolved
 from skdisent._tables import design_matrix, entropy
-
-# Draws at a time, and log-densities held at a time: they fit into a core's cache.
-BLOCK_DRAWS = 32
-BLOCK_VALUES = 1 << 17
 
 # Log-densities in a task, about a second of work, and the least number of tasks.
 PART_VALUES = 1 << 28
 MIN_PARTS = 8
+
+# Up to so many log-densities the last digit costs little; beyond it float32 errors of
+# about 1e-6 nats are far below the noise of the draws.
+EXACT_VALUES = 1 << 26
 
 # Pairs of draws needed for each control variate, so that fitting it costs little.
 PAIRS_PER_CONTROL = 10
@@ -54,31 +55,59 @@ class DrawPlan(Plan):
             entropies = partition_entropies(posterior.mean, weight, sets)
             return [], lambda _: PointAmounts(entropies)
         _refuse_mixed(posterior.marginal_std, sample.rows)
-        sizes = np.array([len(latents) for latents in sets.members])
-        entropies = posterior.log_volumes(sets) @ weight + (0.5 + HALF_LOG_2PI) * sizes
+        entropies = posterior.log_volumes(sets, sample.rows) @ weight
+        entropies += (0.5 + HALF_LOG_2PI) * np.array([len(one) for one in sets.members])
         rows, z = draw(posterior, weight, self.n_samples, self.random_state)
-        own = posterior.densities(rows, sets).own(z)
-        tasks = others_tasks(posterior, weight, rows, z, sets)
-        used, controls = self._quadrature_tasks(posterior, weight)
+        own = posterior.densities(rows, sets).own(z) + np.log(weight)[rows]
+        # Single latents go by quadrature where there are enough draws to make use of
+        # their entropies; then the sums over all rows are left to the other sets.
+        integrated = self._integrated(posterior)
+        single = [(1 + k, *self.groups[k]) for k in integrated]
+        summed = np.setdiff1d(np.arange(len(sets)), [k for k, _ in single])
+        n_values = len(weight) * len(z) * len(summed)
+        parts = _parts(posterior, z, n_values)
+        tasks = [
+            delayed(posterior.log_sums)(
+                np.log(weight),
+                rows[part],
+                z[part],
+                own[:, part],
+                sets,
+                summed,
+                fast=n_values > EXACT_VALUES,
+            )
+            for part in parts
+        ]
+        tasks += marginal_tasks(posterior, weight, [i for _, i in single], z)
 
         def collect(results):
+            others = np.full(own.shape, np.nan)
+            for part, values in zip(parts, results, strict=False):
+                others[np.ix_(summed, part)] = values
+            mixture = np.full(own.shape, np.nan)
+            mixture[summed] = np.logaddexp(others[summed], own[summed])
             marginal = np.full(len(self.groups), np.nan)
-            marginal[used] = np.ravel(results[len(tasks) :])
-            others = np.concatenate(results[: len(tasks)], axis=1)
-            return DrawAmounts(own, others, weight[rows], entropies, marginal)
+            for (k, _), (entropy_of, log_density) in zip(
+                single, results[len(parts) :], strict=True
+            ):
+                marginal[k - 1], mixture[k] = entropy_of, log_density
+            return DrawAmounts(
+                own - np.log(weight)[rows],
+                mixture,
+                others,
+                weight[rows],
+                entropies,
+                marginal,
+            )
 
-        return tasks + controls, collect
+        return tasks, collect
 
-    def _quadrature_tasks(self, posterior, weight):
-        """Return which H(z_G) quadrature gives and are of use, and its tasks."""
+    def _integrated(self, posterior):
+        """Return the groups whose marginal density is had by quadrature."""
         if self.n_samples < 2 * PAIRS_PER_CONTROL * (1 + 3 * len(self.groups)):
-            return [], []
-        mean, std = posterior.mean, posterior.marginal_std
-        fine = resolved(mean, std)
-        used = [k for k, g in enumerate(self.groups) if len(g) == 1 and fine[g[0]]]
-        latents = [self.groups[k][0] for k in used]
-        mean, std = mean[:, latents], std[:, latents]
-        return used, integral_tasks(mean, std, design_matrix(weight), [])
+            return []
+        fine = resolved(posterior.mean, posterior.marginal_std)
+        return [k for k, g in enumerate(self.groups) if len(g) == 1 and fine[g[0]]]
 
 
 def _refuse_mixed(std, rows):
@@ -137,69 +166,24 @@ def _strata(n_draws):
     return first, np.diff(np.append(first, n_draws))
 
 
-def others_tasks(posterior, weight, rows, z, sets):
-    """Return tasks that give log of sum_n w_n q(z_A | x_n) over all but the own row.
+def _parts(posterior, z, n_values):
+    """Return the draws in parts of neighbours, each about a second of work."""
+    n_parts = n_values // PART_VALUES + 1
+    order = np.concatenate(compact_blocks(z, posterior.marginal_std))
+    return np.array_split(order, min(max(n_parts, MIN_PARTS), len(z)))
 
-    Parameters
-    ----------
-    posterior : GaussianPosterior
-        The posteriors of n_samples rows.
-    weight : ndarray of shape (n_samples,)
-        Weights of the rows.
-    rows : ndarray of int of shape (n_draws,)
-        Row of each draw.
-    z : ndarray of shape (n_draws, n_latents)
-        The draws.
-    sets : LatentSets
-        The sets A.
 
-    Returns
-    -------
-    list of delayed calls
-        Each gives an array of shape (n_sets, some draws), minus infinity where there is
-        no other row.
-    """
-    n_parts = len(weight) * len(z) * len(sets) // PART_VALUES + 1
-    n_parts = min(max(n_parts, MIN_PARTS), len(z))
-    log_weight = np.log(weight)
+def marginal_tasks(posterior, weight, latents, z):
+    """Return tasks that give h(z_i), and log q(z_i) at the draws, of some latents."""
+    mean, std = posterior.mean, posterior.marginal_std
+    design = design_matrix(weight)
     return [
-        delayed(others_log_density)(posterior, log_weight, rows[part], z[part], sets)
-        for part in np.array_split(np.arange(len(z)), n_parts)
+        delayed(entropy_and_log_density)(
+            Mixture(mean[:, i] - mean[0, i], std[:, i].copy(), design),
+            z[:, i] - mean[0, i],
+        )
+        for i in latents
     ]
-
-
-def others_log_density(posterior, log_weight, rows, z, sets):
-    """Return what a task of `others_tasks` gives."""
-    n_rows = max(1, BLOCK_VALUES // (BLOCK_DRAWS * len(sets)))
-    largest = np.full((len(sets), len(z)), -np.inf)
-    total = np.zeros((len(sets), len(z)))
-    for start in range(0, len(log_weight), n_rows):
-        block = slice(start, start + n_rows)
-        densities = posterior.densities(block, sets)
-        for first in range(0, len(z), BLOCK_DRAWS):
-            some = slice(first, first + BLOCK_DRAWS)
-            terms = densities.at(z[some], log_weight[block])
-            own = rows[some] - start
-            inside = np.flatnonzero((own >= 0) & (own < terms.shape[2]))
-            terms[:, inside, own[inside]] = -np.inf
-            _add_exponentials(terms, largest[:, some], total[:, some])
-    with np.errstate(divide="ignore"):  # no other row: log 0
-        return np.log(total) + np.where(total > 0, largest, 0.0)
-
-
-def _add_exponentials(terms, largest, total):
-    """Add exp(terms) over the last axis to ``total * exp(largest)``, in place."""
-    top = np.maximum(terms.max(axis=2), largest)
-    any_term = np.isfinite(top)
-    origin = np.where(any_term, top, 0.0)
-    total *= np.exp(largest - origin)
-    terms -= origin[:, :, None]
-    # Beside the largest term, which is 1 now, e**-700 changes no digit, while the
-    # processor takes up to 70 times as long for numbers that small.
-    np.maximum(terms, -700.0, out=terms)
-    np.exp(terms, out=terms)
-    total += terms.sum(axis=2) * any_term
-    largest[...] = top
 
 
 def partition_entropies(points, weight, sets):
@@ -265,8 +249,10 @@ class DrawAmounts:
     ----------
     own : ndarray of shape (n_sets, n_draws)
         log q(z_A | x) of each draw's own row.
+    mixture : ndarray of shape (n_sets, n_draws)
+        log q(z_A).
     others : ndarray of shape (n_sets, n_draws)
-        log of the other rows' share of q(z_A).
+        The same without each draw's own row; NaN where only the mixture is known.
     own_weight : ndarray of shape (n_draws,)
         p(x) of each draw's own row.
     entropies : ndarray of shape (n_sets,)
@@ -276,6 +262,7 @@ class DrawAmounts:
     """
 
     own: np.ndarray
+    mixture: np.ndarray
     others: np.ndarray
     own_weight: np.ndarray
     entropies: np.ndarray
@@ -287,14 +274,9 @@ class DrawAmounts:
         return (len(self.own) - 1) // 2
 
     @cached_property
-    def _mixture(self):
-        """Log q(z_A) at each draw, (n_sets, n_draws)."""
-        return np.logaddexp(self.others, np.log(self.own_weight) + self.own)
-
-    @cached_property
     def _terms(self):
         """What the amounts are means of: I(x, z), I(x, z_G) and I(x, z_G | z_-G)."""
-        return self._combine(self._mixture)
+        return self._combine(self.mixture)
 
     def _combine(self, mixture):
         n = self.n_groups
@@ -305,9 +287,8 @@ class DrawAmounts:
     def _controls(self):
         """Log-densities less their means that are known, (n_controls, n_draws)."""
         own = self.own + self.entropies[:, None]
-        marginal = (
-            self._mixture[1 : self.n_groups + 1] + self.marginal_entropies[:, None]
-        )
+        marginal = self.mixture[1 : self.n_groups + 1].copy()
+        marginal += self.marginal_entropies[:, None]
         controls = np.vstack([own, marginal[~np.isnan(self.marginal_entropies)]])
         enough = self.own.shape[1] // 2 >= PAIRS_PER_CONTROL * len(controls)
         return controls if enough else controls[:0]
@@ -349,8 +330,9 @@ class DrawAmounts:
             return np.zeros(self.n_groups)
         # Rows beyond the floats are far, with room for the normalizer of a metric.
         others = np.maximum(self.others, -1e100)
-        elsewhere = self._combine(others - np.log1p(-self.own_weight))
-        return (elsewhere - self._terms)[self.n_groups + 1 :].mean(axis=1)
+        n = self.n_groups
+        effect = (others - self.mixture - np.log1p(-self.own_weight)).mean(axis=1)
+        return effect[n + 1 :] - effect[0]
 
     def standard_errors(self, of_separability, of_informativeness):
         """Return the standard errors of linear combinations of the amounts.

@@ -31,6 +31,11 @@ class LatentSets:
         return [everyone, *groups, *(np.setdiff1d(everyone, one) for one in groups)]
 
     @cached_property
+    def membership(self):
+        """Which latents are in each set, ones and zeros, (n_sets, n_latents)."""
+        return np.array([np.isin(self.members[0], one) for one in self.members], float)
+
+    @cached_property
     def uncovered(self):
         """The latents in no group."""
         groups = self.members[1 : 1 + len(self.groups)]
@@ -93,13 +98,13 @@ class DiagonalDensities:
         self.mean, self.std, self.sets = mean.T, std.T, sets
         self.offset = np.log(self.std) + HALF_LOG_2PI
 
-    def at(self, z, log_weight):
-        """Return log w q(z_A | x), (n_sets, n_draws, n_rows)."""
+    def at(self, z, log_weight, wanted):
+        """Return log w q(z_A | x) of the wanted sets, (n_wanted, n_draws, n_rows)."""
         mean, std, offset = (
             one[:, None, :] for one in (self.mean, self.std, self.offset)
         )
         terms = _log_normal(z.T[:, :, None], mean, std, offset)
-        return self.sets.sums(terms, log_weight)
+        return self.sets.sums(terms, log_weight)[wanted]
 
     def own(self, z):
         """Return log q(z_A | x) of each row at its own draw, (n_sets, n_rows)."""
@@ -134,38 +139,56 @@ class FullDensities:
     """
 
     def __init__(self, mean, covariance, sets):
-        self.mean, self.sets = mean, sets
-        factors = [cholesky(covariance, latents) for latents in sets.members]
-        self.whiteners = [np.swapaxes(np.linalg.inv(one), 1, 2) for one in factors]
-        self.offsets = [
-            log_diagonal(one) + one.shape[-1] * HALF_LOG_2PI for one in factors
-        ]
+        self.mean, self.covariance, self.sets = mean, covariance, sets
+        self._factors = {}
 
-    def at(self, z, log_weight):
-        """Return log w q(z_A | x), (n_sets, n_draws, n_rows)."""
-        return self._log_densities(z[None, :, :] - self.mean[:, None, :]) + log_weight
+    def at(self, z, log_weight, wanted):
+        """Return log w q(z_A | x) of the wanted sets, (n_wanted, n_draws, n_rows)."""
+        distance = z[None, :, :] - self.mean[:, None, :]
+        return self._log_densities(distance, wanted) + log_weight
 
     def own(self, z):
         """Return log q(z_A | x) of each row at its own draw, (n_sets, n_rows)."""
-        return self._log_densities((z - self.mean)[:, None, :])[:, 0, :]
+        distance = (z - self.mean)[:, None, :]
+        return self._log_densities(distance, range(len(self.sets)))[:, 0, :]
 
-    def _log_densities(self, distance):
+    def _log_densities(self, distance, wanted):
         n_rows, n_draws, _ = distance.shape
-        result = np.empty((len(self.sets), n_draws, n_rows))
-        for one, latents, whitener, offset in zip(
-            result, self.sets.members, self.whiteners, self.offsets, strict=True
-        ):
+        result = np.empty((len(wanted), n_draws, n_rows))
+        for one, k in zip(result, wanted, strict=True):
+            whitener, offset = self._factor(k)
             # A distance beyond the floats, inf - inf on the way, has a density of 0.
             with np.errstate(over="ignore", invalid="ignore"):
-                white = distance[:, :, latents] @ whitener
+                white = distance[:, :, self.sets.members[k]] @ whitener
                 squares = (white * white).sum(axis=2)
             squares[np.isnan(squares)] = np.inf
             one[...] = (-0.5 * squares - offset[:, None]).T
         return result
 
+    def _factor(self, k):
+        """Return what whitens the k-th set, and minus its log-density at the mean."""
+        if k not in self._factors:
+            factor = cholesky(self.covariance, self.sets.members[k])
+            offset = log_diagonal(factor) + factor.shape[-1] * HALF_LOG_2PI
+            self._factors[k] = np.swapaxes(np.linalg.inv(factor), 1, 2), offset
+        return self._factors[k]
 
-def cholesky(covariance, latents):
+
+def cholesky(covariance, latents, rows=None):
     """Return the Cholesky factors of the latents' covariances.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n_rows or 1, n_latents, n_latents)
+        Covariances of all latents.
+    latents : ndarray of int of shape (n_chosen,)
+        Some of the latents.
+    rows : ndarray of int of shape (n_rows,), default=None
+        What an error calls the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows or 1, n_chosen, n_chosen)
 
     Raises
     ------
@@ -177,17 +200,18 @@ def cholesky(covariance, latents):
     try:
         factor = np.linalg.cholesky(some)
     except np.linalg.LinAlgError:
-        _refuse_singular(np.linalg.eigvalsh(some)[:, 0] <= 0)
+        _refuse_singular(np.linalg.eigvalsh(some)[:, 0] <= 0, rows)
         raise
     pivots = np.diagonal(factor, axis1=1, axis2=2) ** 2
     variances = np.diagonal(some, axis1=1, axis2=2)
-    _refuse_singular((pivots <= tiny * variances).any(axis=1))
+    _refuse_singular((pivots <= tiny * variances).any(axis=1), rows)
     return factor
 
 
-def _refuse_singular(bad):
+def _refuse_singular(bad, rows):
     if bad.any():
-        row = f" of row {np.argmax(bad)}" if len(bad) > 1 else ""
+        first = np.argmax(bad) if rows is None else rows[np.argmax(bad)]
+        row = f" of row {first}" if len(bad) > 1 else ""
         raise ValueError(
             f"covariance{row} is singular or not positive definite: these metrics need "
             "the density of every latent given the others."

@@ -6,6 +6,8 @@ them once.
 
 from sklearn.utils.parallel import Parallel, delayed
 
+from skdisent._sklearn import one_blas_thread
+
 __all__ = ["Plan", "delayed", "run"]
 
 
@@ -36,7 +38,7 @@ class Plan:
 
 
 def run(tasks, n_jobs=None):
-    """Return an iterable of the results of tasks in their order.
+    """Yield the results of tasks in their order.
 
     Each result is there when it is done; all together where the backend of joblib, as
     multiprocessing, cannot do that.
@@ -45,4 +47,6 @@ def run(tasks, n_jobs=None):
         parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     except ValueError:
         parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-    return parallel(tasks)
+    # The threads of the jobs are enough: more would wait for each other.
+    with one_blas_thread():
+        yield from parallel(tasks)

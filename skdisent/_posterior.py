@@ -8,6 +8,7 @@ from skdisent._densities import (
     cholesky,
     log_diagonal,
 )
+from skdisent._kernels import diagonal_log_sums, plain_log_sums
 from skdisent._validation import (
     as_array,
     as_float_array,
@@ -258,13 +259,43 @@ class GaussianPosterior:
             return DiagonalDensities(self.mean[rows], self.std[rows], sets)
         return FullDensities(self.mean[rows], self._covariance_of(rows), sets)
 
-    def log_volumes(self, sets):
+    def log_sums(self, log_weight, rows, z, own, sets, wanted, *, fast=False):
+        """Return log of sum_n w_n q(z_A | x_n) over all rows but each draw's own.
+
+        Parameters
+        ----------
+        log_weight : ndarray of shape (n_samples,)
+            Log-weights of the rows.
+        rows : ndarray of int of shape (n_draws,)
+            Row of each draw.
+        z : ndarray of shape (n_draws, n_latents)
+            The draws.
+        own : ndarray of shape (n_sets, n_draws)
+            Weighted log-density of each draw's own row.
+        sets : LatentSets
+            The sets A.
+        wanted : ndarray of int of shape (n_wanted,)
+            The sets that are wanted.
+        fast : bool
+            Whether errors of up to 1e-3 in single terms, of either sign, are fine.
+
+        Returns
+        -------
+        ndarray of shape (n_wanted, n_draws)
+        """
+        if fast and self.covariance is None:
+            return diagonal_log_sums(self, log_weight, rows, z, own, sets, wanted)
+        return plain_log_sums(self, log_weight, rows, z, sets, wanted)
+
+    def log_volumes(self, sets, rows=None):
         """Return half the log-determinant of each row's covariance of z_A.
 
         Parameters
         ----------
         sets : LatentSets
             The sets A.
+        rows : ndarray of int of shape (n_samples,), default=None
+            What an error calls the rows.
 
         Returns
         -------
@@ -275,7 +306,9 @@ class GaussianPosterior:
         covariance = self._covariance_of(slice(None))
         return np.stack(
             [
-                np.broadcast_to(log_diagonal(cholesky(covariance, latents)), len(self))
+                np.broadcast_to(
+                    log_diagonal(cholesky(covariance, latents, rows)), len(self)
+                )
                 for latents in sets.members
             ]
         )

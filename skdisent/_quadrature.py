@@ -39,11 +39,12 @@ def _unit_rule():
     vandermonde = np.polynomial.legendre.legvander
     basis = np.linalg.inv(vandermonde(nodes, N_NODES - 1))
     carry = [vandermonde(half, N_NODES - 1) @ basis for half in halves]
-    return (nodes + 1) / 2, weights / 2, np.stack(carry)
+    return (nodes + 1) / 2, weights / 2, np.stack(carry), basis
 
 
-# Nodes and weights on [0, 1], and what carries values to the nodes of the two halves.
-NODES, WEIGHTS, TO_HALVES = _unit_rule()
+# Nodes and weights on [0, 1], and what carries values at the nodes to those of the two
+# halves and to coefficients of Legendre polynomials.
+NODES, WEIGHTS, TO_HALVES, TO_LEGENDRE = _unit_rule()
 
 
 @dataclass
@@ -157,6 +158,38 @@ def integrate(mixture, integrand):
         weights = np.tile(WEIGHTS, len(intervals)) * mixture.width / 2**level
         total += values @ weights
     return total
+
+
+def entropy_and_log_density(mixture, points):
+    """Return h(z) in nats, and log q(z) at some points, from one pass.
+
+    Parameters
+    ----------
+    mixture : Mixture
+        The whole mixture, without classes.
+    points : ndarray of shape (n_points,)
+        Where the density is wanted, within reach of the Gaussians.
+
+    Returns
+    -------
+    entropy : float
+    log_density : ndarray of shape (n_points,)
+        Right to about 1e-8 where a draw of the mixture is likely to be.
+    """
+    entropy = 0.0
+    density_at = np.empty(len(points))
+    for level, intervals, (density,) in mixture.leaves():
+        step = mixture.width / 2**level
+        entropy += (_entropy_terms(density[None]) @ WEIGHTS).sum() * step
+        position = (points - mixture.low) / step
+        interval = np.floor(position)
+        place = np.minimum(np.searchsorted(intervals, interval), len(intervals) - 1)
+        inside = np.flatnonzero(intervals[place] == interval)
+        local = 2 * (position - interval)[inside] - 1
+        basis = np.polynomial.legendre.legvander(local, N_NODES - 1)
+        coefficients = density[place[inside]] @ TO_LEGENDRE.T
+        density_at[inside] = (basis * coefficients).sum(axis=1)
+    return entropy, np.log(density_at)
 
 
 def _reached(mixture, rows, level, intervals):

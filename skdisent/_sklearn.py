@@ -1,5 +1,6 @@
 """What differs between versions of scikit-learn or is private there, in one place."""
 
+import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -9,7 +10,9 @@ from sklearn.utils._param_validation import (
     validate_params,
 )
 from sklearn.utils._repr_html.estimator import _VisualBlock
-from sklearn.utils.validation import _check_n_features, _get_feature_names
+from sklearn.utils.parallel import _get_threadpool_controller
+from sklearn.utils.validation import _check_n_features
+from sklearn.utils.validation import _get_feature_names as _names_by_sklearn
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -30,8 +33,26 @@ __all__ = [
     "_fit_context",
     "_get_feature_names",
     "_safe_indexing",
+    "one_blas_thread",
     "validate_params",
 ]
+
+
+def _get_feature_names(table):
+    """Return the names of a table's columns, None where they are not strings.
+
+    Before 1.9 scikit-learn knows polars by the interchange protocol, which polars 2 no
+    longer has.
+    """
+    names = _names_by_sklearn(table)
+    if names is None and type(table).__module__ == "polars.dataframe.frame":
+        return np.array(table.columns, dtype=object) if table.columns else None
+    return names
+
+
+def one_blas_thread():
+    """Return a context in which matrix products do not start threads of their own."""
+    return _get_threadpool_controller().limit(limits=1, user_api="blas")
 
 
 class Progress:

@@ -521,8 +521,8 @@ def discretizers(rng):
             lambda: FrozenEstimator(
                 KBinsDiscretizer(3, **quantiles).fit(rng.normal(size=(9, 2)), None)
             ),
-            lambda: FrozenEstimator(KBinsDiscretizer(3)),
-            lambda: KBinsDiscretizer(1),
+            lambda: FrozenEstimator(KBinsDiscretizer(3, **quantiles)),
+            lambda: KBinsDiscretizer(1, **quantiles),
             lambda: MaxAbsScaler(),
             lambda: UniformDiscretizer(0),
             lambda: UniformDiscretizer("auto"),

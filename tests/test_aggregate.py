@@ -5,14 +5,14 @@ import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdisent import SEPIN, WINDIN, WSEPIN, GaussianPosterior, _aggregate
+from skdisent import SEPIN, WINDIN, WSEPIN, GaussianPosterior, _kernels
 from skdisent._aggregate import (
     draw,
-    others_log_density,
     partition_entropies,
     standard_error_of_pairs,
 )
 from skdisent._densities import LatentSets
+from skdisent._kernels import plain_log_sums
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdisent.exceptions.DisentanglementWarning"
@@ -34,6 +34,10 @@ def posterior_of(kind, covariances):
         return GaussianPosterior(mean, rng.uniform(0.1, 1.0, mean.shape))
     full = covariances(N_ROWS, N_LATENTS)
     return GaussianPosterior(mean, covariance=full if kind == "per row" else full[0])
+
+
+def others_log_density(posterior, log_weight, rows, z, sets):
+    return plain_log_sums(posterior, log_weight, rows, z, sets, np.arange(len(sets)))
 
 
 over_kinds = pytest.mark.parametrize("kind", ["diagonal", "shared", "per row"])
@@ -112,8 +116,8 @@ def test_blocks_do_not_change_a_value(kind, draws, values, covariances, monkeypa
     rows, z = draw(posterior, weight, 70, random_state=0)
     expected = others_log_density(posterior, np.log(weight), rows, z, sets)
 
-    monkeypatch.setattr(_aggregate, "BLOCK_DRAWS", draws)
-    monkeypatch.setattr(_aggregate, "BLOCK_VALUES", values)
+    monkeypatch.setattr(_kernels, "BLOCK_DRAWS", draws)
+    monkeypatch.setattr(_kernels, "BLOCK_VALUES", values)
     found = others_log_density(posterior, np.log(weight), rows, z, sets)
 
     assert_allclose(found, expected, rtol=0, atol=1e-12)

@@ -321,7 +321,7 @@ def test_mass_beyond_the_range_names_latent_and_share():
     mean = np.column_stack([np.tile([-1.0, 1.0], 10), np.tile([0.0, 5.0], 10)])
     metric = Informativeness(discretizer=UniformDiscretizer(11, bin_range=(-2, 2)))
 
-    with pytest.warns(DisentanglementWarning, match=r"50\.0% .*latent 1 .*\[-2, 2\]"):
+    with pytest.warns(DisentanglementWarning, match=r"(?=.*50\.0 ?%)(?=.*latent 1)"):
         metric.fit(mean, np.full((20, 2), 0.01))
 
 
@@ -341,7 +341,7 @@ def test_one_row_that_stretches_the_bins_is_named(generic):
     clean = JEMMIG().fit(mean, std, y[:, 0])
     mean[17, 0] = 100.0
 
-    with pytest.warns(DisentanglementWarning, match="row 17 .*latent 0"):
+    with pytest.warns(DisentanglementWarning, match="(?=.*row 17)(?=.*latent 0)"):
         stretched = JEMMIG().fit(mean, std, y[:, 0])
 
     # What the warning is about: fewer bins are occupied, which looks better.
@@ -359,5 +359,5 @@ def test_few_rows_or_a_given_range_do_not_warn_of_a_row(generic):
     RMIG().fit(*with_one_far_row(99))
     fixed = UniformDiscretizer(101, bin_range=(-5, 5))
     RMIG(discretizer=fixed).fit(*with_one_far_row(100))
-    with pytest.warns(DisentanglementWarning, match="row 17 .*latent 0"):
+    with pytest.warns(DisentanglementWarning, match="(?=.*row 17)(?=.*latent 0)"):
         RMIG().fit(*with_one_far_row(100))

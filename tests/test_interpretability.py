@@ -245,7 +245,7 @@ def test_a_factor_with_one_value_is_left_out(metric_class, method, normalize):
     params = {"method": method, "normalize": normalize}
 
     alone = fitted(metric_class, *posterior, y, **params)
-    with pytest.warns(DisentanglementWarning, match="factor 1 .*one value"):
+    with pytest.warns(DisentanglementWarning, match="(?=.*factor 1)(?=.*one value)"):
         metric = fitted(
             metric_class, *posterior, np.column_stack([y, np.full(16, 7)]), **params
         )
@@ -315,7 +315,7 @@ def test_a_bias_of_a_fifth_of_the_gap_is_told():
     std = np.tile([0.01, 1.0], (200, 1))
     bins = UniformDiscretizer(20, bin_range=(-4, 4))
 
-    with pytest.warns(DisentanglementWarning, match=r"factor 0: the gap .* bias of"):
+    with pytest.warns(DisentanglementWarning, match="(?=.*factor 0)(?=.*bias)"):
         fitted(RMIG, mean, std, rng.integers(0, 3, 200), discretizer=bins)
 
 
@@ -332,7 +332,7 @@ def test_a_continuous_factor_is_cut_with_a_warning(generic):
     mean, std, _ = generic()
     y = mean[:, 0] ** 3
 
-    with pytest.warns(DisentanglementWarning, match="factor 0 of y is continuous"):
+    with pytest.warns(DisentanglementWarning, match="(?=.*factor 0)(?=.*continuous)"):
         metric = fitted(RMIG, mean, std, y)
 
     assert_allclose(metric.factor_entropy_, [np.log(10)], rtol=1e-12)

@@ -117,8 +117,8 @@ def test_details_say_how_the_model_was_made(model):
     assert details["epochs"] == len(details["history"])
     assert details["losses"] == details["history"][-1]
     assert details["losses"]["reconstruction"] < details["history"][0]["reconstruction"]
-    assert {"seed", "beta", "torch", "commit", "script"} <= set(details)
-    assert len(details["script"]) == len(details["commit"]) == 40
+    assert {"seed", "beta", "total_correlation", "tie", "torch"} <= set(details)
+    assert len(details["commit"]) == 40
     assert set(details["tied_factors"]) == (
         set(SPRITE_FACTORS) if model == "tied" else set()
     )

@@ -390,7 +390,9 @@ def test_no_bins_no_normalizer():
         random_state=0,
     )
 
-    with pytest.warns(DisentanglementWarning, match="latent 0, 1: the normalizer is 0"):
+    with pytest.warns(
+        DisentanglementWarning, match="(?=.*latents? 0, 1)(?=.*normalizer is 0)"
+    ):
         metric.fit(mean, np.ones((3, 2)))
     assert_array_equal(metric.latent_values_, [0, 0])
 
@@ -587,7 +589,7 @@ def test_dead_latents_change_nothing_but_the_mean_over_all(generic):
         np.column_stack([mean, np.zeros((60, 3))]),
         np.column_stack([std, np.ones((60, 3))]),
     )
-    params = {"n_samples": 3000, "random_state": 0}
+    params = {"n_samples": 1000, "random_state": 0}
 
     for metric in (SEPIN(2, **params), WSEPIN(**params), INDIN(3, **params)):
         alone = clone(metric).fit(mean, std)
@@ -632,12 +634,13 @@ N_RUNS = 200
 
 @pytest.mark.parametrize(
     ("metric_class", "n_samples"),
-    [(SEPIN, 60), (WSEPIN, 160)],  # without and with control variates
+    [(SEPIN, 60), (WSEPIN, 60), (WSEPIN, 160)],  # the last with control variates
 )
 @quiet
 def test_standard_errors_are_honest(metric_class, n_samples):
     rng = np.random.default_rng(0)
-    mean, std = rng.normal(size=(25, 2)), rng.uniform(0.3, 0.9, (25, 2))
+    # Latent 0 knows much more, so that the errors of WSEPIN's shares count.
+    mean, std = rng.normal(size=(25, 2)), rng.uniform([0.2, 0.9], [0.4, 1.5], (25, 2))
     exact = exact_of_two_latents(mean, std)
     information = Informativeness(method="quadrature").fit(mean, std).informativeness_
     shares = np.ones(2) if metric_class is SEPIN else information

@@ -455,11 +455,11 @@ def test_bias_of_soft_rows(weighted):
 
 
 def test_estimated_bias_is_that_of_many_small_samples():
-    # Hard labels without any information, in 400 samples of 60 rows each: the mean of
+    # Hard labels without any information, in 200 samples of 60 rows each: the mean of
     # the plug-in information *is* its bias.
     rng = np.random.default_rng(0)
     found, estimated = [], []
-    for _ in range(400):
+    for _ in range(200):
         mean, std = rng.normal(size=(60, 1)), np.full((60, 1), 0.5)
         y = rng.integers(0, 2, 60)
         bins = UniformDiscretizer(40, bin_range=(-4, 4))
@@ -469,7 +469,7 @@ def test_estimated_bias_is_that_of_many_small_samples():
 
     # 4 standard errors, and the second order: a 60th of the first, times the number of
     # filled cells, here below 10.
-    error = (found - estimated).std() / 20
+    error = (found - estimated).std() / np.sqrt(200)
     assert abs(found.mean() - estimated.mean()) < 4 * error + found.mean() * 10 / 60
     # The textbook formula for hard rows, 39 / 120, is far off.
     assert found.mean() < 39 / 120 / 3

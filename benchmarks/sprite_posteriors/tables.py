@@ -8,9 +8,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.base import clone
 
-from skdisent import INDIN, JEMMIG, MISJED, RMIG, SEPIN, WINDIN, WSEPIN
+from skdisent import INDIN, JEMMIG, MISJED, RMIG, SEPIN, WINDIN, WSEPIN, MetricSuite
 from skdisent.datasets import SPRITE_FACTORS, SPRITE_MODELS, load_sprite_posteriors
 from skdisent.exceptions import DisentanglementWarning
 
@@ -31,13 +30,10 @@ LOSSES = ["reconstruction", "kl", "total_correlation", "tie"]
 
 
 def fitted(posterior, target):
-    """Return a fitted clone of each metric, by name."""
+    """Return each metric fitted, by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DisentanglementWarning)
-        return {
-            name: clone(metric).fit(posterior, None, target)
-            for name, metric in METRICS.items()
-        }
+        return MetricSuite(METRICS).fit(posterior, None, target).metrics_
 
 
 def write_csv(name, header, rows):

@@ -58,7 +58,7 @@ RECIPES = {
     "betavae_b4": Recipe("beta-VAE, beta 4", beta=4.0),
     "betavae_b16": Recipe("beta-VAE, beta 16", beta=16.0),
     "betatcvae_b6": Recipe("beta-TCVAE, beta 6", total_correlation=5.0),
-    "tied": Recipe("VAE with latents tied to the factors", tie=20.0),
+    "tied": Recipe("VAE with latents tied to the factors", tie=100.0),
 }
 
 
@@ -105,18 +105,18 @@ def kl_of_prior(mean, logvar):
     return 0.5 * (mean**2 + logvar.exp() - logvar - 1)
 
 
-def total_correlation(z, mean, logvar, n_rows):
-    """Return KL(q(z) || prod_i q(z_i)) by minibatch-weighted sampling, in nats."""
+def total_correlation(z, mean, logvar):
+    """Return KL(q(z) || prod_i q(z_i)), q being the mixture of the batch, in nats."""
     difference = z[:, None] - mean
     log_density = -0.5 * (difference**2 / logvar.exp() + logvar + LOG_2PI)
-    log_count = math.log(len(z) * n_rows)
+    log_count = math.log(len(z))
     joint = log_density.sum(dim=2).logsumexp(dim=1) - log_count
     marginals = log_density.logsumexp(dim=1) - log_count
     return (joint - marginals.sum(dim=1)).mean()
 
 
-def loss_terms(model, images, targets, recipe, n_rows):
-    """Return the terms of the loss by name, in nats per image (tie: squared units)."""
+def loss_terms(model, images, targets, recipe):
+    """Return the terms of the loss by name, in nats per image (tie: no nats)."""
     logits, z, mean, logvar = model(images)
     pixels = F.binary_cross_entropy_with_logits(logits, images, reduction="none")
     terms = {
@@ -124,10 +124,12 @@ def loss_terms(model, images, targets, recipe, n_rows):
         "kl": kl_of_prior(mean, logvar).sum(dim=1).mean(),
     }
     if recipe.total_correlation:
-        terms["total_correlation"] = total_correlation(z, mean, logvar, n_rows)
+        terms["total_correlation"] = total_correlation(z, mean, logvar)
     if recipe.tie:
-        tied = mean[:, : targets.shape[1]]
-        terms["tie"] = ((tied - targets) ** 2).sum(dim=1).mean()
+        # The expected distance of z: the mean alone could be right and z all noise.
+        n_factors = targets.shape[1]
+        distance = (mean[:, :n_factors] - targets) ** 2 + logvar[:, :n_factors].exp()
+        terms["tie"] = distance.sum(dim=1).mean()
     return terms
 
 
@@ -156,7 +158,7 @@ def train(recipe, gray, targets, report):
         sums = {}
         for batch in torch.randperm(n_rows)[: n_batches * BATCH_SIZE].split(BATCH_SIZE):
             images = as_images(gray[batch])
-            terms = loss_terms(model, images, targets[batch], recipe, n_rows)
+            terms = loss_terms(model, images, targets[batch], recipe)
             optimizer.zero_grad(set_to_none=True)
             weighted(terms, recipe).backward()
             optimizer.step()
@@ -176,23 +178,18 @@ def posteriors(model, gray):
     return mean.numpy(), torch.exp(0.5 * logvar).numpy()
 
 
-def code_version():
-    """Return the commit of the checkout and the object name of this file in it."""
-    here = Path(__file__)
-
-    def git(*arguments):
-        done = subprocess.run(
-            ["git", *arguments], cwd=here.parent, capture_output=True, text=True
-        )
-        return done.stdout.strip() or "unknown"
-
-    return {
-        "commit": git("rev-parse", "HEAD"),
-        "script": git("hash-object", here.name),
-    }
+def commit():
+    """Return the commit of the checkout."""
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.strip() or "unknown"
 
 
-def details(recipe, history, version):
+def details(recipe, history):
     """Return what is known of a trained model, as plain values."""
     return {
         **asdict(recipe),
@@ -204,13 +201,13 @@ def details(recipe, history, version):
         "history": history,
         "torch": torch.__version__,
         "processor": platform.machine(),
-        **version,
+        "commit": commit(),
     }
 
 
 def train_and_cache(name, gray, targets, folder):
     """Train one model and write its posteriors and details into the folder."""
-    recipe, version, start = RECIPES[name], code_version(), time.time()
+    recipe, start = RECIPES[name], time.time()
 
     def report(epoch, terms):
         shown = "  ".join(f"{key} {value:.3f}" for key, value in terms.items())
@@ -219,7 +216,7 @@ def train_and_cache(name, gray, targets, folder):
     model, history = train(recipe, gray, targets, report)
     mean, std = posteriors(model, gray)
     np.savez(folder / f"{name}.npz", mean=mean, std=std)
-    text = json.dumps(details(recipe, history, version), indent=1)
+    text = json.dumps(details(recipe, history), indent=1)
     (folder / f"{name}.json").write_text(text + "\n")
 
 

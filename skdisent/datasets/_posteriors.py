@@ -80,7 +80,9 @@ def _codes(rows):
 
 def _description(model, details):
     general = (_DATA / "sprite_posteriors.rst").read_text(encoding="utf-8")
-    facts = [f":{name}: {value}" for name, value in details.items()]
+    facts = [
+        f":{name}: {value}" for name, value in details.items() if name != "history"
+    ]
     return "\n".join([general, f"This model: {model}", "", *facts, ""])
 
 
@@ -171,7 +173,7 @@ def load_sprite_posteriors(
             Means, standard deviations and factors. Only present if `as_frame` is True.
         model_details : dict
             Title, weights of the loss, seed, epochs, losses in nats per image,
-            version of PyTorch, and the code that trained the model.
+            version of PyTorch and commit.
         DESCR : str
             Description of the models and of this one.
 

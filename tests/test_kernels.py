@@ -1,0 +1,154 @@
+"""The fast way to sums of densities against the plain one, in float64."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skdisent import SEPIN, GaussianPosterior, _aggregate
+from skdisent._aggregate import draw
+from skdisent._densities import LatentSets
+from skdisent._kernels import (
+    COMPACT_DRAWS,
+    CUT,
+    PRECISIONS,
+    compact_blocks,
+    diagonal_log_sums,
+    plain_log_sums,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skdisent.exceptions.DisentanglementWarning"
+)
+
+
+def clustered(rng, n, n_latents):
+    centers = 3 * rng.normal(size=(5, n_latents))
+    mean = centers[rng.integers(5, size=n)] + 0.1 * rng.normal(size=(n, n_latents))
+    return mean, rng.uniform(0.05, 1.0, size=(n, n_latents))
+
+
+MODELS = {
+    "near the prior": lambda rng: (
+        rng.normal(size=(500, 4)) * [1, 1, 0.01, 0],
+        np.where([1, 1, 0, 0], rng.uniform(0.1, 0.4, (500, 4)), 1.0),
+    ),
+    "clusters": lambda rng: clustered(rng, 500, 6),
+    "far from the origin": lambda rng: (
+        1e5 + rng.normal(size=(300, 3)),
+        rng.uniform(0.1, 0.5, (300, 3)),
+    ),
+    "sharp": lambda rng: (
+        rng.normal(size=(300, 3)),
+        10 ** rng.uniform(-4, -2, (300, 3)),
+    ),
+    "widths of all sizes": lambda rng: (
+        rng.normal(size=(200, 3)),
+        10 ** rng.uniform(-6, 3, (200, 3)),
+    ),
+    "one width for all rows": lambda rng: (
+        rng.normal(size=(400, 8)),
+        np.tile(rng.uniform(0.1, 1, 8), (400, 1)),
+    ),
+    "many latents": lambda rng: (
+        rng.normal(size=(100, 150)),
+        rng.uniform(0.5, 2, (100, 150)),
+    ),
+    "two rows": lambda rng: (rng.normal(size=(2, 3)), np.full((2, 3), 0.5)),
+    "copies": lambda rng: (
+        np.repeat(rng.normal(size=(20, 3)), 10, axis=0),
+        np.full((200, 3), 0.1),
+    ),
+}
+
+
+def both_ways(mean, std, groups, weight=None, n_draws=300):
+    posterior = GaussianPosterior(mean, std)
+    n, n_latents = mean.shape
+    weight = np.full(n, 1 / n) if weight is None else weight / weight.sum()
+    rows, z = draw(posterior, weight, n_draws, random_state=0)
+    sets = LatentSets(groups, n_latents)
+    own = posterior.densities(rows, sets).own(z) + np.log(weight)[rows]
+    wanted = np.arange(len(sets))
+    arguments = (posterior, np.log(weight), rows, z)
+    plain = plain_log_sums(*arguments, sets, wanted)
+    fast = diagonal_log_sums(*arguments, own, sets, wanted)
+    return np.logaddexp(plain, own), np.logaddexp(fast, own)
+
+
+def singles(n_latents):
+    return tuple((latent,) for latent in range(n_latents))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_mixture_is_that_of_the_definition(name):
+    mean, std = MODELS[name](np.random.default_rng(0))
+    plain, fast = both_ways(mean, std, singles(mean.shape[1]))
+    # Each exponent may be off by the rounding that the narrowest precision allows.
+    assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
+    # Over 300 draws errors of either sign average out to a 17th, and none is larger
+    # than an eighth of the bound, which has all roundings at their worst.
+    assert_allclose(fast.mean(axis=1), plain.mean(axis=1), rtol=0, atol=1e-5)
+
+
+def test_groups_that_leave_latents_out_and_weights():
+    rng = np.random.default_rng(0)
+    mean, std = clustered(rng, 400, 6)
+    plain, fast = both_ways(mean, std, ((0, 2), (5,)), rng.exponential(size=400) ** 3)
+    assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
+
+
+def test_wide_precision_is_used_where_narrow_cannot_hold(monkeypatch):
+    mean, std = MODELS["sharp"](np.random.default_rng(0))
+    plain, fast = both_ways(mean, std, singles(3))
+    monkeypatch.setattr("skdisent._kernels.PRECISIONS", PRECISIONS[:1])
+    monkeypatch.setattr("skdisent._kernels.Precision.holds", lambda *a: True)
+    narrow_only = both_ways(mean, std, singles(3))[1]
+    assert abs(narrow_only - plain).max() > 100 * abs(fast - plain).max()
+
+
+def test_rows_that_are_left_out_change_nothing(monkeypatch):
+    mean, std = MODELS["clusters"](np.random.default_rng(0))
+    pruned = both_ways(mean, std, singles(6))[1]
+    monkeypatch.setattr("skdisent._kernels.CUT", np.inf)
+    complete = both_ways(mean, std, singles(6))[1]
+    # Each of 500 rows left out is below e**-CUT of the sum; products of other sizes
+    # round in another order.
+    assert 500 * np.exp(-CUT) < 1e-16
+    assert_allclose(pruned, complete, rtol=0, atol=1e-5)
+
+
+def test_a_bound_leaves_rows_out(monkeypatch):
+    seen = []
+    original = np.flatnonzero
+    monkeypatch.setattr(
+        "skdisent._kernels.np.flatnonzero",
+        lambda a: seen.append((len(a), np.sum(a))) or original(a),
+    )
+    mean, std = clustered(np.random.default_rng(0), 500, 6)
+    both_ways(mean, 0.2 * std, singles(6)[:1])
+    kept = [count for length, count in seen if length == 500]
+    assert min(kept) < 250
+
+
+def test_blocks_hold_neighbours_and_every_draw_once():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([rng.normal(size=(300, 2)), 50 + rng.normal(size=(300, 2))])
+    blocks = compact_blocks(z, np.ones((1, 2)))
+    assert sorted(np.concatenate(blocks)) == list(range(600))
+    assert all(len(block) <= COMPACT_DRAWS for block in blocks)
+    across = [block for block in blocks if np.ptp(z[block, 0]) > 30]
+    assert len(across) <= 1
+
+
+@pytest.mark.parametrize("model", ["betavae_b4", "betavae_b16", "pca_10", "fa_8"])
+def test_amounts_on_real_posteriors(model, load_reference, monkeypatch):
+    data = load_reference(model)
+    rows = slice(None, None, 4)
+    found = []
+    for exact_values in (0, 1 << 62):
+        monkeypatch.setattr(_aggregate, "EXACT_VALUES", exact_values)
+        metric = SEPIN(n_samples=700, random_state=0)
+        found.append(metric.fit(data.mean[rows], data.std[rows]))
+    for name in ("latent_values_", "informativeness_", "information_", "std_error_"):
+        fast, plain = (getattr(one, name) for one in found)
+        assert_allclose(fast, plain, rtol=0, atol=1e-5)
