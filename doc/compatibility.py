@@ -66,7 +66,7 @@ def finite(values):
 
 
 def by_rmig(scoring):
-    """Return the arguments that name the metric to choose by, where there are several."""
+    """Return the arguments that choose one of several metrics."""
     return {} if scoring is METRIC else {"refit": "rmig"}
 
 
@@ -271,11 +271,11 @@ ALONE = {
 
 
 def outcome(attempt, *args):
-    """Return "yes", or the class of the error."""
+    """Return "yes", or "no" with the class of the error."""
     try:
         attempt(*args)
     except Exception as error:
-        return type(error).__name__
+        return f"no ({type(error).__name__})"
     return "yes"
 
 

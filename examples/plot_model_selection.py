@@ -141,11 +141,11 @@ for name, metrics in fitted.items():
         print(f"{name:10}{factor:8}{best:6.2f}{second:8.2f}{best - second:6.2f}")
 
 # %%
-# Without a rotation the latents are waves over the image: one
-# along y and, among four or six of them, two along x. Both of these
-# tell x, and among six nearly as well, so that the gap of x is smaller. Varimax has
-# turned two waves into two corners of the image. Each sees the square come and go along
-# x and along y: they know the same about every factor, and all gaps are nearly 0.
+# Without a rotation the latents are waves over the image: one along y and, among four
+# or six of them, two along x. Both of these tell x, and among six nearly as well, so
+# that the gap of x is smaller. Varimax has turned two waves into two corners of the
+# image. Each sees the square come and go along x and along y: they know the same about
+# every factor, and all gaps are nearly 0.
 #
 # Why JEMMIG chose as it did
 # --------------------------

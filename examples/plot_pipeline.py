@@ -134,5 +134,5 @@ print(report.report())
 print("factors:", *(f"{k} {name}" for k, name in enumerate(SPRITE_FACTORS)))
 
 # %%
-# Of x and y each has a latent of its own. The gaps of the other factors are nearly 0, as
-# the centre does not tell them; they are why the mean over all five is low.
+# Of x and y each has a latent of its own. The gaps of the other factors are nearly 0,
+# as the centre does not tell them; they are why the mean over all five is low.

@@ -52,7 +52,7 @@ def _add_exponentials(terms, largest, total):
     origin = np.where(any_term, top, 0.0)
     total *= np.exp(largest - origin)
     terms -= origin[:, :, None]
-    # Beside the largest term, wanted is 1 now, e**-700 changes no digit, while the
+    # Beside the largest term, which is 1 now, e**-700 changes no digit, while the
     # processor takes up to 70 times as long for numbers that small.
     np.maximum(terms, -700.0, out=terms)
     np.exp(terms, out=terms)
@@ -79,17 +79,44 @@ class Precision:
     rounding: float
     room: float
 
-    def holds(self, square, room):
-        """Return whether exponents made of squares up to this keep to the error."""
-        return square * np.finfo(self.dtype).eps <= self.rounding and room < self.room
+    def holds(self, square, exponent, std):
+        """Return whether it holds such squares, exponents and inverse variances."""
+        limits = np.finfo(self.dtype)
+        return (
+            square * limits.eps <= self.rounding
+            and exponent < self.room
+            and std > limits.tiny**0.25
+        )
 
     @property
     def smallest(self):
-        """Exponent below wanted exponentials are denormal, wanted is slow."""
+        """Exponent below which exponentials are denormal, and slow to compute."""
         return np.log(np.finfo(self.dtype).tiny) + 1
 
 
 PRECISIONS = (Precision(np.float32, 1e-3, 80.0), Precision(np.float64, 1e-8, 700.0))
+
+
+class PrecisionError(ArithmeticError):
+    """No type of float holds the exponents of the fast way."""
+
+
+def narrowest(square, exponent, std):
+    """Return the narrowest precision that holds the work.
+
+    Parameters
+    ----------
+    square : float
+        Largest sum of squared distances in units of std, halved.
+    exponent : float
+        Largest exponent, relative to that of the own row.
+    std : float
+        Smallest std.
+    """
+    for precision in PRECISIONS:
+        if precision.holds(square, exponent, std):
+            return precision
+    raise PrecisionError
 
 
 def compact_blocks(z, std):
@@ -97,17 +124,18 @@ def compact_blocks(z, std):
 
     Distances are in units of the posteriors' usual std.
     """
-    scaled = z / np.exp(np.log(std).mean(axis=0))
+    log_scale = np.log(std).mean(axis=0)
     stack, blocks = [np.arange(len(z))], []
     while stack:
         some = stack.pop()
         if len(some) <= COMPACT_DRAWS:
             blocks.append(some)
             continue
-        widest = np.argmax(np.ptp(scaled[some], axis=0))
+        extent = np.maximum(np.ptp(z[some], axis=0), np.finfo(np.float64).tiny)
+        widest = np.argmax(np.log(extent) - log_scale)
         n_blocks = -(-len(some) // COMPACT_DRAWS)
         half = n_blocks // 2 * COMPACT_DRAWS
-        order = np.argpartition(scaled[some, widest], half)
+        order = np.argpartition(z[some, widest], half)
         stack += [some[order[half:]], some[order[:half]]]
     return blocks
 
@@ -152,23 +180,23 @@ class _Block:
             return (np.log(self.total) + self.reference[:, None]).T
 
     def add(self, start, mean, std, log_weight):
-        """Add rows, wanted begin at `start`; mean and std have shape (L, n_rows)."""
+        """Add rows from `start` on; mean and std have shape (n_latents, n_rows)."""
         offset = mean - self.origin[:, None]
         log_std = np.log(std) + HALF_LOG_2PI
         apart = np.abs(offset)
         nearest = np.maximum(apart - self.reach, 0.0)
-        nearest /= std
-        nearest *= nearest
+        with np.errstate(over="ignore"):  # a distance beyond the floats is far
+            nearest /= std
+            nearest *= nearest
+            square = (((apart + self.reach) / std) ** 2).sum(axis=0) / 2
         bound = self.sets.sums(-0.5 * nearest - log_std, log_weight)[self.wanted]
         kept = np.flatnonzero((bound - self.least > -CUT).any(axis=0))
         if not len(kept):
             return
         offset, std, log_std = offset[:, kept], std[:, kept], log_std[:, kept]
-        square = (((apart[:, kept] + self.reach) / std) ** 2).sum(axis=0).max() / 2
-        room = bound[:, kept].max() - self.reference.min()
-        precision = next((p for p in PRECISIONS if p.holds(square, room)), None)
-        if precision is None:
-            raise PrecisionError
+        precision = narrowest(
+            square[kept].max(), bound[:, kept].max() - self.reference.min(), std.min()
+        )
         own = _positions(kept + start, self.rows)
         size = max(1, PRODUCT_VALUES // (len(self.z) * len(self.wanted)))
         for first in range(0, len(kept), size):
@@ -216,10 +244,6 @@ class _Block:
         exponents[inside, :, own[inside]] = -np.inf
         np.exp(exponents, out=exponents)
         self.total += exponents.sum(axis=2)
-
-
-class PrecisionError(ArithmeticError):
-    """No type of float holds the exponents of the fast way."""
 
 
 def _positions(sorted_values, wanted):

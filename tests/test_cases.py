@@ -760,4 +760,15 @@ def test_c24_weights_that_define_no_distribution(metric, label, generic):
     weight = np.ones(20)
 
     refuse(metric, "sample_weight", mean, std, y, WEIGHTS_24[label](weight))
-    clone(metric).fit(mean, std, y, sample_weight=weight)
+
+
+@over_metrics
+def test_c24_weights_of_one_are_no_weights(metric, generic):
+    mean, std, y = generic(seed=24, n=20)
+    metric = clone(metric)
+    if hasattr(metric, "n_samples"):
+        metric.set_params(n_samples=200, random_state=0)
+
+    value = metric.fit(mean, std, y).value_
+
+    assert metric.fit(mean, std, y, sample_weight=np.ones(20)).value_ == value

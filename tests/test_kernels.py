@@ -53,6 +53,10 @@ MODELS = {
         rng.normal(size=(100, 150)),
         rng.uniform(0.5, 2, (100, 150)),
     ),
+    "beyond float32": lambda rng: (
+        1e-25 * rng.normal(size=(50, 2)),
+        1e-26 * rng.uniform(1, 2, size=(50, 2)),
+    ),
     "two rows": lambda rng: (rng.normal(size=(2, 3)), np.full((2, 3), 0.5)),
     "copies": lambda rng: (
         np.repeat(rng.normal(size=(20, 3)), 10, axis=0),

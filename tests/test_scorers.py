@@ -1,6 +1,9 @@
 """Metrics as scorers of scikit-learn's model selection."""
 
+import csv
+import importlib.util
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -405,3 +408,30 @@ def test_posteriors_in_the_place_of_X(data, encoder):
         for train, test in CV.split(X)
     ]
     assert_array_equal(found, expected)
+
+
+# The table in the guide
+
+
+@pytest.fixture
+def compatibility():
+    """Return the script that tries each tool."""
+    path = Path(__file__).parents[1] / "doc" / "compatibility.py"
+    spec = importlib.util.spec_from_file_location("compatibility", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_compatibility_table_is_true(compatibility):
+    with compatibility.TABLE.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    version = compatibility.minor_version()
+    if version not in rows[0]:
+        pytest.skip(f"the table has no scikit-learn {version}")
+    found = {
+        (tool, scoring): outcome
+        for tool, by_scoring in compatibility.try_all().items()
+        for scoring, outcome in by_scoring.items()
+    }
+    assert {(row["tool"], row["scoring"]): row[version] for row in rows} == found

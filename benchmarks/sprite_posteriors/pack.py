@@ -2,24 +2,28 @@
 
     python benchmarks/sprite_posteriors/pack.py
 
-Reads what `train.py` cached in the data home, writes skdisent/datasets/data, and writes
-how far rounding moves each metric into doc/guide/sprite_posteriors_rounding.csv.
+Reads what `train.py` cached in the data home and writes skdisent/datasets/data, and for
+the guide how far rounding moves each metric, and how WSEPIN grows with the rows.
 """
 
 import argparse
 import io
 import json
 import lzma
+import warnings
 from pathlib import Path
 
 import numpy as np
-from tables import METRICS, fitted, write_csv
+from tables import METRICS, fitted, literal, shown, write_csv
 
-from skdisent import GaussianPosterior
+from skdisent import WSEPIN, GaussianPosterior
 from skdisent.datasets import SPRITE_MODELS, load_sprite_posteriors
-from skdisent.datasets._posteriors import sample_rows
+from skdisent.datasets._posteriors import N_SAMPLE_ROWS, shuffled_rows
+from skdisent.exceptions import DisentanglementWarning
 
 DATA = Path(__file__).parents[2] / "skdisent" / "datasets" / "data"
+N_ROWS = [5_000, 20_000, 92_160]
+N_DRAWS = 2_000
 MEAN_STEP = 2.0**-10
 STD_BITS = 7
 
@@ -56,35 +60,46 @@ def rounding_effect(exact, mean, std, target):
     return [after[name].value_ - before[name].value_ for name in METRICS]
 
 
+def growth(posterior):
+    """Return WSEPIN of the first rows, for several numbers of rows."""
+    wsepin = WSEPIN(n_samples=N_DRAWS, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DisentanglementWarning)
+        return [shown(wsepin.fit(posterior[:n])) for n in N_ROWS]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data-home", help="data home of scikit-learn")
     options = parser.parse_args()
-    rows = sample_rows()
-    details, effects = {}, []
+    rows = shuffled_rows()
+    details, effects, growths = {}, [], []
     for model in SPRITE_MODELS:
         bunch = load_sprite_posteriors(
             model, subset="grid", data_home=options.data_home
         )
-        exact = bunch.posterior[rows]
+        shuffled = bunch.posterior[rows]
+        exact, target = shuffled[:N_SAMPLE_ROWS], bunch.target[rows[:N_SAMPLE_ROWS]]
         mean, std = rounded(exact.mean, exact.std)
         content = packed(mean, std)
         (DATA / f"{model}.npz.xz").write_bytes(content)
         details[model] = bunch.model_details
-        effects.append(rounding_effect(exact, mean, std, bunch.target[rows]))
+        effects.append(rounding_effect(exact, mean, std, target))
         print(model, f"{len(content):,} bytes", np.round(effects[-1], 5), flush=True)
+        growths.append([literal(model), *growth(shuffled)])
     text = json.dumps(details, indent=1)
     (DATA / "models.json").write_text(text + "\n", encoding="utf-8")
     write_csv(
         "rounding",
         ["model", *METRICS],
         [
-            [model, *(f"{value:+.5f}" for value in effect)]
+            [literal(model), *(f"{value:+.5f}" for value in effect)]
             for model, effect in zip(SPRITE_MODELS, effects, strict=True)
         ],
     )
+    write_csv("rows", ["model", *(f"{n:,} rows" for n in N_ROWS)], growths)
 
 
 if __name__ == "__main__":

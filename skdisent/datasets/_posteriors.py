@@ -23,7 +23,7 @@ SPRITE_MODELS = ("vae", "betavae_b4", "betavae_b16", "betatcvae_b6", "tied")
 _DATA = files("skdisent.datasets") / "data"
 # The default levels of `make_sprites`.
 _N_LEVELS = (3, 6, 20, 16, 16)
-_N_ROWS = 5000
+N_SAMPLE_ROWS = 5000
 
 
 def grid_folder(data_home=None):
@@ -31,12 +31,12 @@ def grid_folder(data_home=None):
     return Path(get_data_home(data_home)) / "skdisent_sprite_posteriors"
 
 
-def sample_rows():
-    """Return the rows of the grid that are in the package.
+def shuffled_rows():
+    """Return the rows of the grid in random order; the first are in the package.
 
-    They are those of ``make_sprites(5000, random_state=0)``.
+    They are those of ``make_sprites(n_samples, random_state=0)``.
     """
-    return check_random_state(0).permutation(prod(_N_LEVELS))[:_N_ROWS]
+    return check_random_state(0).permutation(prod(_N_LEVELS))
 
 
 def _unpacked(content):
@@ -211,7 +211,7 @@ def load_sprite_posteriors(
     """
     if subset == "sample":
         mean, std, details = _read_sample(model)
-        target = _codes(sample_rows())
+        target = _codes(shuffled_rows()[:N_SAMPLE_ROWS])
     else:
         mean, std, details = _read_grid(model, data_home)
         target = _codes(np.arange(len(mean)))
