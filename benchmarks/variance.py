@@ -18,9 +18,10 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from skdisent import INDIN, SEPIN, WINDIN, WSEPIN, _aggregate
-from skdisent._aggregate import DrawPlan, regress_out, standard_error_of_pairs
+from skdisent._aggregate import DrawPlan
 from skdisent._reading import Sample
 from skdisent._separability import read_groups
+from skdisent._uncertainty import regress_out, standard_error_of_pairs
 from skdisent.exceptions import DisentanglementWarning
 
 QMC_RUNS = 32

@@ -16,6 +16,7 @@ from skdisent._kernels import compact_blocks
 from skdisent._plan import Plan, delayed
 from skdisent._quadrature import Mixture, entropy_and_log_density, resolved
 from skdisent._tables import design_matrix, entropy
+from skdisent._uncertainty import pairs, regress_out, standard_error_of_pairs
 
 # Log-densities in a task, about a second of work, and the least number of tasks.
 PART_VALUES = 1 << 28
@@ -58,56 +59,38 @@ class DrawPlan(Plan):
         entropies = posterior.log_volumes(sets, sample.rows) @ weight
         entropies += (0.5 + HALF_LOG_2PI) * np.array([len(one) for one in sets.members])
         rows, z = draw(posterior, weight, self.n_samples, self.random_state)
-        own = posterior.densities(rows, sets).own(z) + np.log(weight)[rows]
+        own = posterior.densities(rows, sets).own(z)
         # Single latents go by quadrature where there are enough draws to make use of
         # their entropies; then the sums over all rows are left to the other sets.
-        integrated = self._integrated(posterior)
-        single = [(1 + k, *self.groups[k]) for k in integrated]
-        summed = np.setdiff1d(np.arange(len(sets)), [k for k, _ in single])
-        n_values = len(weight) * len(z) * len(summed)
-        parts = _parts(posterior, z, n_values)
-        tasks = [
-            delayed(posterior.log_sums)(
-                np.log(weight),
-                rows[part],
-                z[part],
-                own[:, part],
-                sets,
-                summed,
-                fast=n_values > EXACT_VALUES,
-            )
-            for part in parts
-        ]
-        tasks += marginal_tasks(posterior, weight, [i for _, i in single], z)
+        single = self._single(posterior)
+        summed = np.setdiff1d(np.arange(len(sets)), [*single])
+        parts, tasks = _sum_tasks(posterior, weight, rows, z, own, sets, summed)
+        tasks += marginal_tasks(posterior, weight, single.values(), z)
 
         def collect(results):
-            others = np.full(own.shape, np.nan)
+            others, mixture = np.full((2, *own.shape), np.nan)
             for part, values in zip(parts, results, strict=False):
                 others[np.ix_(summed, part)] = values
-            mixture = np.full(own.shape, np.nan)
-            mixture[summed] = np.logaddexp(others[summed], own[summed])
-            marginal = np.full(len(self.groups), np.nan)
-            for (k, _), (entropy_of, log_density) in zip(
-                single, results[len(parts) :], strict=True
-            ):
-                marginal[k - 1], mixture[k] = entropy_of, log_density
-            return DrawAmounts(
-                own - np.log(weight)[rows],
-                mixture,
-                others,
-                weight[rows],
-                entropies,
-                marginal,
-            )
+            weighted = own + np.log(weight)[rows]
+            mixture[summed] = np.logaddexp(others[summed], weighted[summed])
+            marginal = np.full(len(sets), np.nan)
+            for k, values in zip(single, results[len(parts) :], strict=True):
+                marginal[k], mixture[k] = values
+            marginal = marginal[1 : len(self.groups) + 1]
+            return DrawAmounts(own, mixture, others, weight[rows], entropies, marginal)
 
         return tasks, collect
 
-    def _integrated(self, posterior):
-        """Return the groups whose marginal density is had by quadrature."""
+    def _single(self, posterior):
+        """Return the latent of each set whose marginal density is had by quadrature."""
         if self.n_samples < 2 * PAIRS_PER_CONTROL * (1 + 3 * len(self.groups)):
-            return []
+            return {}
         fine = resolved(posterior.mean, posterior.marginal_std)
-        return [k for k, g in enumerate(self.groups) if len(g) == 1 and fine[g[0]]]
+        return {
+            k: group[0]
+            for k, group in enumerate(self.groups, start=1)
+            if len(group) == 1 and fine[group[0]]
+        }
 
 
 def _refuse_mixed(std, rows):
@@ -149,7 +132,7 @@ def draw(posterior, weight, n_draws, random_state=None):
     if random_state is None:
         random_state = np.random.RandomState()
     rng = check_random_state(random_state)
-    first, size = _strata(n_draws)
+    first, size = pairs(n_draws)
     share = np.repeat(first, size) + rng.uniform(size=n_draws) * np.repeat(size, size)
     cumulative = np.cumsum(weight)
     position = share / n_draws * cumulative[-1]
@@ -160,17 +143,26 @@ def draw(posterior, weight, n_draws, random_state=None):
     )
 
 
-def _strata(n_draws):
-    """Return the first draw and the number of draws of each pair."""
-    first = np.arange(0, n_draws - 1, 2)
-    return first, np.diff(np.append(first, n_draws))
-
-
-def _parts(posterior, z, n_values):
-    """Return the draws in parts of neighbours, each about a second of work."""
-    n_parts = n_values // PART_VALUES + 1
+def _sum_tasks(posterior, weight, rows, z, own, sets, summed):
+    """Return parts of neighbouring draws, and tasks that give their sums over rows."""
+    n_values = len(weight) * len(z) * len(summed)
+    n_parts = min(max(n_values // PART_VALUES + 1, MIN_PARTS), len(z))
     order = np.concatenate(compact_blocks(z, posterior.marginal_std))
-    return np.array_split(order, min(max(n_parts, MIN_PARTS), len(z)))
+    parts = np.array_split(order, n_parts)
+    log_weight = np.log(weight)
+    tasks = [
+        delayed(posterior.log_sums)(
+            log_weight,
+            rows[part],
+            z[part],
+            own[:, part] + log_weight[rows[part]],
+            sets,
+            summed,
+            fast=n_values > EXACT_VALUES,
+        )
+        for part in parts
+    ]
+    return parts, tasks
 
 
 def marginal_tasks(posterior, weight, latents, z):
@@ -353,54 +345,3 @@ class DrawAmounts:
         n_pairs, rank = self.own.shape[1] // 2, self._regression[1]
         fitted = n_pairs / (n_pairs - rank)
         return fitted * standard_error_of_pairs(combined)
-
-
-def regress_out(values, controls):
-    """Return values less their regression on controls whose mean is known to be 0.
-
-    The coefficients are fitted on the differences within pairs of draws, which is the
-    noise that is left in the mean. They are one linear map for all values, so what
-    holds between amounts holds between their estimates too.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_values, n_draws)
-        One amount a row.
-    controls : ndarray of shape (n_controls, n_draws)
-        Control variates; some may depend on others.
-
-    Returns
-    -------
-    residuals : ndarray of shape (n_values, n_draws)
-        Values with the same means, of less noise.
-    rank : int
-        Number of independent controls.
-    """
-    noise = [_within_pairs(one).T for one in (controls, values)]
-    coefficients, _, rank, _ = np.linalg.lstsq(*noise)
-    return values - coefficients.T @ controls, rank
-
-
-def _within_pairs(values):
-    """Return values less the mean of their pair of draws."""
-    first, size = _strata(values.shape[-1])
-    means = np.add.reduceat(values, first, axis=-1) / size
-    return values - np.repeat(means, size, axis=-1)
-
-
-def standard_error_of_pairs(values):
-    """Return the standard error of the mean of draws that came in pairs.
-
-    Parameters
-    ----------
-    values : ndarray of shape (..., n_draws)
-        One value a draw.
-
-    Returns
-    -------
-    ndarray of shape (...)
-    """
-    first, size = _strata(values.shape[-1])
-    squares = np.add.reduceat(_within_pairs(values) ** 2, first, axis=-1)
-    variance = squares / (size - 1)
-    return np.sqrt((size * variance).sum(axis=-1)) / values.shape[-1]

@@ -6,13 +6,10 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdisent import SEPIN, WINDIN, WSEPIN, GaussianPosterior, _kernels
-from skdisent._aggregate import (
-    draw,
-    partition_entropies,
-    standard_error_of_pairs,
-)
+from skdisent._aggregate import draw, partition_entropies
 from skdisent._densities import LatentSets
 from skdisent._kernels import plain_log_sums
+from skdisent._uncertainty import standard_error_of_pairs
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdisent.exceptions.DisentanglementWarning"
