@@ -3,16 +3,19 @@
 #
 #   PYTHON   the interpreter that makes the environment (3.11 or newer)
 #   VENV     the folder of the environment
+#   PINS     a file of versions to install, constraints/oldest.txt or newest.txt
 
 PYTHON ?= python3
 VENV ?= .venv
+PINS ?=
+SKLEARNS := 1.7 1.8 1.9
 
 BIN := $(VENV)/bin
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint doc bench fuzz clean
+.PHONY: help demo test lint doc bench fuzz compat clean
 
 ## demo    run the quickstart example
 demo: $(VENV)/.stamp-plot
@@ -39,9 +42,15 @@ bench: $(VENV)/.stamp-test
 fuzz: $(VENV)/.stamp-test
 	$(BIN)/python tests/fuzz.py
 
+## compat  try scikit-learn's tools on each version of it, for the guide's table
+COMPAT_VENVS := $(SKLEARNS:%=$(VENV)-sklearn-%)
+compat: $(COMPAT_VENVS:%=%/.stamp-test)
+	$(firstword $(COMPAT_VENVS))/bin/python doc/compatibility.py \
+	  $(COMPAT_VENVS:%=%/bin/python)
+
 ## clean   remove the environment and everything that was built
 clean:
-	rm -rf .venv build dist doc/_build doc/auto_examples doc/generated
+	rm -rf .venv .venv-sklearn-* build dist doc/_build doc/auto_examples doc/generated
 	rm -rf doc/sg_execution_times.rst .hypothesis .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -62,5 +71,12 @@ $(VENV)/.stamp-venv:
 
 # .stamp-NAME: the package is installed with its extra NAME.
 $(VENV)/.stamp-%: pyproject.toml $(VENV)/.stamp-venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  $(PINS:%=-c "%") -e ".[$*]"
+	@touch "$@"
+
+$(VENV)-sklearn-%/.stamp-test: pyproject.toml
+	"$(PYTHON)" -m venv "$(@D)"
+	"$(@D)/bin/python" -m pip install --quiet --disable-pip-version-check \
+	  "scikit-learn==$*.*" -e ".[test]"
 	@touch "$@"

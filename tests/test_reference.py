@@ -129,28 +129,23 @@ def test_log_densities_at_the_authors_draws(model, fast, load_reference):
     rng = np.random.RandomState(0)
     rows = rng.choice(n, 2000, replace=True, p=np.full(n, 1 / n, dtype=np.float32))
     noise = rng.randn(2000, n_latents)
-    # In the order of the rows, as our own draws come: neighbours share their work.
-    order = np.argsort(rows)
-    rows, noise = rows[order], noise[order]
     posterior = GaussianPosterior(data.mean.astype(float), data.std.astype(float))
     sets = LatentSets(tuple((latent,) for latent in range(n_latents)), n_latents)
 
     z = posterior.draw(rows, noise)
     own = posterior.densities(rows, sets).own(z)
-    others = posterior.log_sums(
-        np.full(n, -np.log(n)),
-        rows,
-        z,
-        own - np.log(n),
-        sets,
-        np.arange(len(sets)),
-        fast=fast,
+    # The fast way is for large sets: single latents have a quadrature.
+    single, rest = slice(1, n_latents + 1), slice(n_latents + 1, None)
+    every = np.arange(len(sets))
+    wanted = np.append(0, every[rest]) if fast else every
+    others = np.zeros(own.shape)
+    others[wanted] = posterior.log_sums(
+        np.full(n, -np.log(n)), rows, z, own - np.log(n), sets, wanted, fast=fast
     )
 
     entropy = -np.logaddexp(others, own - np.log(n)).mean(axis=1)
     given_x = -own.mean(axis=1)
     informativeness = entropy - given_x
-    single, rest = slice(1, n_latents + 1), slice(n_latents + 1, None)
     found = {
         "H_z": entropy[0],
         "H_zi": entropy[single],
@@ -164,6 +159,9 @@ def test_log_densities_at_the_authors_draws(model, fast, load_reference):
         "SEPIN_zi": informativeness[0] - informativeness[rest],
         "SEP_zi": entropy[single] + entropy[rest] - entropy[0],
     }
+    if fast:
+        for name in ("H_zi", "MI_zi_x", "SEP_zi"):
+            del found[name]
     for name, value in found.items():
         expected = data.values[f"s6k_f64/{name}"]
         assert_allclose(value, expected, rtol=0, atol=1e-4, err_msg=name)

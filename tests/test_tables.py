@@ -16,7 +16,6 @@ from skdisent import (
 )
 from skdisent._tables import (
     BATCH_ROWS,
-    batches,
     design_matrix,
     entropy,
     latent_table,
@@ -62,7 +61,7 @@ def rows():
 def table_of(mean, std, weight, factors, groups=None):
     design = design_matrix(weight, factors, groups)
     n_groups = 1 if groups is None else groups.max() + 1
-    return latent_table(mean, std, INNER, batches(design), n_groups)
+    return latent_table(mean, std, INNER, design, n_groups)
 
 
 def test_a_table_is_weights_times_factors_times_masses(rows):
