@@ -1,15 +1,18 @@
 """What each way to reduce the noise of draws gains, and whether errors are honest.
 
-    python benchmarks/variance.py            the gains, in minutes
-    python benchmarks/variance.py --runs 200 also 200 runs for the errors
+    python benchmarks/variance.py --runs 200
+
+writes both as tables into the guide.
 
 A gain is how many times as many plain draws would be needed for the same error, at
 equal time: ratio of variances over ratio of processor times.
 """
 
 import argparse
+import csv
 import time
 import warnings
+from pathlib import Path
 from unittest import mock
 
 import models
@@ -25,6 +28,8 @@ from skdisent._uncertainty import regress_out, standard_error_of_pairs
 from skdisent.exceptions import DisentanglementWarning
 
 QMC_RUNS = 32
+GUIDE = Path(__file__).parents[1] / "doc" / "guide"
+AMOUNTS = ["SEPIN", "WSEPIN", "I(x, z)"]
 
 
 def sample_of(posterior):
@@ -32,7 +37,7 @@ def sample_of(posterior):
     return Sample(posterior, np.full(n, 1 / n), None, np.arange(n))
 
 
-def amounts(posterior, n_draws, draw=_aggregate.draw, seed=0, exact=True):
+def amounts(posterior, n_draws, draw=_aggregate.draw, seed=0, exact=True, repeats=1):
     """Return the amounts of draws, and the seconds they took."""
     plan = DrawPlan(read_groups(None, posterior.shape[1]), n_draws, seed)
     limit = _aggregate.PAIRS_PER_CONTROL if exact else n_draws
@@ -40,9 +45,12 @@ def amounts(posterior, n_draws, draw=_aggregate.draw, seed=0, exact=True):
         mock.patch.object(_aggregate, "draw", draw),
         mock.patch.object(_aggregate, "PAIRS_PER_CONTROL", limit),
     ):
-        start = time.process_time()
-        result = plan.estimate(sample_of(posterior))
-        return result, time.process_time() - start
+        seconds = []
+        for _ in range(repeats):
+            start = time.process_time()
+            result = plan.estimate(sample_of(posterior))
+            seconds.append(time.process_time() - start)
+        return result, min(seconds)
 
 
 def independent(posterior, weight, n_draws, random_state):
@@ -74,8 +82,8 @@ def gains(name, n_draws):
     n = posterior.shape[1]
     free = influence(amounts(posterior, n_draws, independent)[0]._terms, n)
     plain = {k: v.std(ddof=1) / np.sqrt(n_draws) for k, v in free.items()}
-    _, of_sums = amounts(posterior, n_draws, exact=False)
-    found, of_all = amounts(posterior, n_draws)
+    _, of_sums = amounts(posterior, n_draws, exact=False, repeats=3)
+    found, of_all = amounts(posterior, n_draws, repeats=3)
     own = found.own + found.entropies[:, None]
     single = found.mixture[1 : n + 1] + found.marginal_entropies[:, None]
     start = time.process_time()
@@ -94,9 +102,10 @@ def gains(name, n_draws):
         "+ log q(z_i)": (errors(adjusted), (of_all + of_fit) / of_sums),
         "Sobol rows and noise": (quasi_random(posterior, n_draws), 1.0),
     }
-    for way, (error, cost) in ways.items():
-        figures = "  ".join(f"{(plain[k] / error[k]) ** 2 / cost:8.2f}" for k in plain)
-        print(f"{name:12} {way:22} {figures}   time x {cost:.2f}", flush=True)
+    return [
+        [name, way, *((plain[k] / error[k]) ** 2 / cost for k in AMOUNTS), cost]
+        for way, (error, cost) in ways.items()
+    ]
 
 
 def quasi_random(posterior, n_draws):
@@ -112,39 +121,59 @@ def quasi_random(posterior, n_draws):
         info, separate = terms[1 : n + 1].mean(axis=1), terms[n + 1 :].mean(axis=1)
         values.append([separate.mean(), info @ separate / info.sum(), terms[0].mean()])
     spread = np.std(values, axis=0, ddof=1) * np.sqrt(size / n_draws)
-    return dict(zip(["SEPIN", "WSEPIN", "I(x, z)"], spread, strict=True))
+    return dict(zip(AMOUNTS, spread, strict=True))
 
 
-def honesty(name, n_draws, n_runs):
-    """Print the reported errors over the spread of runs with other seeds."""
+def honesty(name, metrics, n_draws, n_runs):
+    """Return the reported errors over the spread of runs with other seeds."""
     posterior, _ = models.load(name)
     sample = sample_of(posterior)
-    metrics = [SEPIN(), SEPIN(k=3), WSEPIN(), INDIN(), WINDIN()]
     values, errors = [], []
     for seed in range(n_runs):
         found, _ = amounts(posterior, n_draws, seed=seed)
-        results = [metric._formula(sample, found) for metric in metrics]
+        results = [metric._formula(sample, found) for metric in metrics.values()]
         values.append([one["value_"] for one in results])
         errors.append([one["std_error_"] for one in results])
-    ratio = np.sqrt(np.mean(np.square(errors), axis=0)) / np.std(values, axis=0, ddof=1)
-    labels = ["SEPIN", "SEPIN@3", "WSEPIN", "INDIN", "WINDIN"]
-    text = "  ".join(f"{k} {r:.3f}" for k, r in zip(labels, ratio, strict=True))
-    print(f"{name:12} {text}", flush=True)
+    return np.sqrt(np.mean(np.square(errors), axis=0)) / np.std(values, axis=0, ddof=1)
+
+
+def write(name, title, rows):
+    """Write a table of the guide, and print it."""
+    rows = [
+        [one if isinstance(one, str) else f"{one:.2f}" for one in row] for row in rows
+    ]
+    with open(GUIDE / name, "w", newline="") as file:
+        csv.writer(file).writerows([title, *rows])
+    for row in [title, *rows]:
+        print("  ".join(f"{one:>20}" for one in row), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=2000)
-    parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=200)
     options = parser.parse_args()
     warnings.simplefilter("ignore", DisentanglementWarning)
-    print(f"gain at equal time, {options.draws} draws: SEPIN, WSEPIN, I(x, z)")
-    for name in models.NAMES:
-        gains(name, options.draws)
-    if options.runs:
-        print(f"reported error / spread of {options.runs} runs")
-        for name in models.NAMES:
-            honesty(name, 1000, options.runs)
+    write(
+        "draw_gains.csv",
+        ["model", "way", *AMOUNTS, "time"],
+        [row for name in models.NAMES for row in gains(name, options.draws)],
+    )
+    metrics = {
+        "SEPIN": SEPIN(),
+        "SEPIN@3": SEPIN(k=3),
+        "WSEPIN": WSEPIN(),
+        "INDIN": INDIN(),
+        "WINDIN": WINDIN(),
+    }
+    write(
+        "draw_errors.csv",
+        ["model", *metrics],
+        [
+            [name, *honesty(name, metrics, options.draws // 2, options.runs)]
+            for name in models.NAMES
+        ],
+    )
 
 
 if __name__ == "__main__":

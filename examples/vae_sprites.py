@@ -156,7 +156,7 @@ def beta_vae_with_skorch():
 # The suite is one scorer that encodes once for its three metrics; a plain dict of
 # metrics, ``scoring={"rmig": RMIG(), ...}``, gives the same. Greater is better for all
 # of them: ``JEMMIG`` scores as the opposite of its value. The encoder is trained on two
-# thirds of the images and scored on the others, 4,000 of the default 12,000, at which
+# thirds of the images and scored on the others, 3,000 of the default 9,000, at which
 # WSEPIN warns that more rows would raise it. All betas are scored on the same rows, so
 # that their order stands.
 
@@ -193,7 +193,7 @@ def show(found, X, y):
 def main():
     parser = argparse.ArgumentParser(description="Choose beta by disentanglement.")
     parser.add_argument("--skorch", action="store_true", help="wrap with skorch")
-    parser.add_argument("--images", type=int, default=12_000, help="number of images")
+    parser.add_argument("--images", type=int, default=9_000, help="number of images")
     options = parser.parse_args()
     warnings.simplefilter("ignore", DisentanglementWarning)
     torch.set_num_threads(2)

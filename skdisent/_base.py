@@ -73,6 +73,14 @@ class DisentanglementMetric(CallbackSupportMixin, BaseEstimator):
         ------
         ValueError, TypeError
             If an argument cannot be used; the message names it and the way out.
+
+        Notes
+        -----
+        Two positional arguments are understood as scikit-learn passes them: after a
+        GaussianPosterior, or for a metric that needs y, the second is y; otherwise one
+        of the shape of Z_mean is Z_std. In data frames the columns of Z_std must stand
+        in the order of those of Z_mean. Values beyond 1e300 are refused, and rows of
+        less than 1e-100 of the largest weight count as no row.
         """
         sample = self._read(Z_mean, Z_std, y, sample_weight, reset=True)
         self._fit_bins(sample)

@@ -17,6 +17,20 @@ from skdisent._plan import Plan, delayed
 # Rows at a time: their bin masses fit into a core's cache.
 BATCH_ROWS = 512
 
+# Rows at a time that a series may stand for; half the range of their means in stds, and
+# of their log stds, that it may cover; its nodes on each axis; what its last terms may
+# add to a mass; the least mass that it is used for.
+SMOOTH_ROWS = 4096
+SMOOTH_HALF = 0.2
+N_SMOOTH = 11
+LAST_TERMS = 1e-15
+SMOOTH_MASS = 1e-9
+CHEBYSHEV_NODES = np.cos(np.pi * (np.arange(N_SMOOTH) + 0.5) / N_SMOOTH)
+TO_CHEBYSHEV = np.linalg.inv(
+    np.polynomial.chebyshev.chebvander(CHEBYSHEV_NODES, N_SMOOTH - 1)
+)
+DEGREES = np.add.outer(np.arange(N_SMOOTH), np.arange(N_SMOOTH))
+
 # Widths of a posterior beyond which it has no mass, 1e-19 of it, that changes a digit.
 REACH = 9.0
 
@@ -95,26 +109,39 @@ def latent_table(mean, std, inner, design, n_groups=1):
     n_groups : int
         Number of groups of rows in the design.
     """
-    n_bins = len(inner) + 1
-    total = np.zeros((design.shape[1], n_bins))
-    squares, entropies = np.zeros_like(total), np.zeros(design.shape[1])
+    shape = (design.shape[1], len(inner) + 1)
+    sums = np.zeros(shape), np.zeros(shape), np.zeros(shape[0])
     # Neighbours share a band of bins, outside of which they have no mass.
     order = np.argsort(mean, kind="stable")
     mean, std, design = mean[order], std[order], design[order]
+    for start in range(0, len(mean), SMOOTH_ROWS):
+        rows = slice(start, start + SMOOTH_ROWS)
+        _add_rows(sums, mean[rows], std[rows], inner, design[rows])
+    mass, squares, row_entropy = (
+        one.reshape(n_groups, -1, *one.shape[1:]) for one in sums
+    )
+    return LatentTable(mass, squares, row_entropy[:, 0])
+
+
+def _add_rows(sums, mean, std, inner, design):
+    """Add rows to the sums of masses, squared masses and entropies, in place."""
+    smooth = SmoothTerms.of(mean, std, inner)
+    if smooth is not None:
+        smooth.add(sums, mean, std, design)
+        return
     for start in range(0, len(mean), BATCH_ROWS):
         rows = slice(start, start + BATCH_ROWS)
-        band = _band(mean[rows], std[rows], inner)
-        masses = bin_masses(mean[rows], std[rows], inner[band.start : band.stop - 1])
-        columns = design[rows].T.tocsr()
-        total[:, band] += columns @ masses
-        entropies += columns @ _row_entropies(masses)
-        masses *= masses
-        squares[:, band] += columns.power(2) @ masses
-    return LatentTable(
-        mass=total.reshape(n_groups, -1, n_bins),
-        squares=squares.reshape(n_groups, -1, n_bins),
-        row_entropy=entropies.reshape(n_groups, -1)[:, 0],
-    )
+        _add_batch(sums, mean[rows], std[rows], inner, design[rows].T.tocsr())
+
+
+def _add_batch(sums, mean, std, inner, columns):
+    total, squares, entropies = sums
+    band = _band(mean, std, inner)
+    masses = bin_masses(mean, std, inner[band.start : band.stop - 1])
+    total[:, band] += columns @ masses
+    entropies += columns @ _row_entropies(masses)
+    masses *= masses
+    squares[:, band] += columns.power(2) @ masses
 
 
 def _band(mean, std, inner):
@@ -127,7 +154,71 @@ def _band(mean, std, inner):
 def _row_entropies(masses):
     """Return the entropies of rows of masses that sum to 1."""
     # An empty bin counts as a full one, whose term is 0 too.
-    return -(masses * np.log(masses + (masses <= 0))).sum(axis=1)
+    return -(masses * np.log(masses + (masses <= 0))).sum(axis=-1)
+
+
+class SmoothTerms:
+    """Masses of rows that hardly differ, as polynomials of mean and log std.
+
+    The rows of a collapsed latent fill a small rectangle. On it masses, their squares
+    and the entropies are Chebyshev series of few terms, so that a row costs its terms
+    instead of its bins.
+
+    Parameters
+    ----------
+    middle, half : ndarray of shape (2,)
+        The rectangle of mean and log std.
+    coefficients : ndarray of shape (n_terms, 2 * n_bins + 1)
+        Of masses, squares and entropies.
+    """
+
+    def __init__(self, middle, half, coefficients):
+        self.middle, self.half, self.coefficients = middle, half, coefficients
+
+    @classmethod
+    def of(cls, mean, std, inner):
+        """Return the terms of some rows, None where few do not hold all digits."""
+        if len(mean) < SMOOTH_ROWS or std.min() == 0:
+            return None
+        bounds = np.array(
+            [[mean.min(), mean.max()], [np.log(std.min()), np.log(std.max())]]
+        )
+        middle, half = bounds.mean(axis=1), np.ptp(bounds, axis=1) / 2
+        if half[0] > SMOOTH_HALF * std.min() or half[1] > SMOOTH_HALF:
+            return None
+        means, log_stds = CHEBYSHEV_NODES * half[:, None] + middle[:, None]
+        nodes = np.repeat(means, N_SMOOTH), np.exp(np.tile(log_stds, N_SMOOTH))
+        masses = bin_masses(*nodes, inner)
+        values = np.column_stack([masses, masses**2, _row_entropies(masses)])
+        # One axis after the other: the last axis holds the values.
+        series = TO_CHEBYSHEV @ values.reshape(N_SMOOTH, -1)
+        series = TO_CHEBYSHEV @ series.reshape(N_SMOOTH, N_SMOOTH, -1)
+        last = abs(series[DEGREES >= N_SMOOTH - 1]).max(axis=0)
+        if last.max() > LAST_TERMS or masses.min() < SMOOTH_MASS:
+            return None
+        return cls(middle, half, series[DEGREES < N_SMOOTH])
+
+    def add(self, sums, mean, std, design):
+        """Add the rows to the sums, in place."""
+        columns = design.T.tocsr()
+        terms = self._terms(mean, np.log(std))
+        by_column = (columns @ terms) @ self.coefficients
+        squared = (columns.power(2) @ terms) @ self.coefficients
+        total, squares, entropies = sums
+        n_bins = total.shape[1]
+        total += by_column[:, :n_bins]
+        squares += squared[:, n_bins:-1]
+        entropies += by_column[:, -1]
+
+    def _terms(self, mean, log_std):
+        scale = np.where(self.half > 0, self.half, 1.0)
+        x = (mean - self.middle[0]) / scale[0]
+        y = (log_std - self.middle[1]) / scale[1]
+        powers = [
+            np.polynomial.chebyshev.chebvander(one, N_SMOOTH - 1) for one in (x, y)
+        ]
+        j, k = np.nonzero(DEGREES < N_SMOOTH)
+        return powers[0][:, j] * powers[1][:, k]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from skdisent import (
     GaussianPosterior,
     Informativeness,
     UniformDiscretizer,
+    _tables,
 )
 from skdisent._tables import (
     BATCH_ROWS,
@@ -472,3 +473,52 @@ def test_estimated_bias_is_that_of_many_small_samples():
     assert abs(found.mean() - estimated.mean()) < 4 * error + found.mean() * 10 / 60
     # The textbook formula for hard rows, 39 / 120, is far off.
     assert found.mean() < 39 / 120 / 3
+
+
+SMOOTH = {
+    "collapsed": (0.02, 0.97, 0.03),
+    "one posterior for all rows": (0.0, 1.0, 0.0),
+    "wider than the bins": (0.5, 10.0, 0.05),
+    "a few rows far off": (0.02, 0.97, 0.03),
+    "sharp": (1.0, 0.05, 0.3),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("n", [_tables.SMOOTH_ROWS, 3 * _tables.SMOOTH_ROWS + 5])
+def test_series_of_rows_that_hardly_differ(name, n, monkeypatch):
+    spread, width, log_spread = SMOOTH[name]
+    rng = np.random.default_rng(0)
+    mean = spread * rng.normal(size=n)
+    std = width * np.exp(log_spread * rng.normal(size=n))
+    if name == "a few rows far off":
+        mean[:3], std[3] = [5.0, -5.0, 1e3], 1e-3
+    codes = rng.integers(0, 4, n)
+    factors = sparse.csr_array((np.ones(n), (np.arange(n), codes)), shape=(n, 4))
+    design = design_matrix(rng.dirichlet(np.ones(n)), factors)
+    inner = np.linspace(-4, 4, 102)[1:-1]
+
+    fast = latent_table(mean, std, inner, design)
+    monkeypatch.setattr(_tables, "SMOOTH_ROWS", n + 1)
+    plain = latent_table(mean, std, inner, design)
+
+    # A series leaves out terms of less than 1e-15 a mass, a few of each degree;
+    # entropies change by that times the log of the mass, at most log 1e9, in each of
+    # 101 bins.
+    assert_allclose(fast.mass, plain.mass, rtol=0, atol=1e-14)
+    assert_allclose(fast.squares, plain.squares, rtol=0, atol=1e-14)
+    assert_allclose(fast.row_entropy, plain.row_entropy, rtol=0, atol=21 * 101 * 1e-15)
+    assert (fast.mass >= 0).all()
+
+
+def test_series_stand_for_the_rows_of_a_collapsed_latent():
+    rng = np.random.default_rng(0)
+    mean, std = 0.01 * rng.normal(size=5000), np.exp(0.01 * rng.normal(size=5000))
+    inner = np.linspace(-4, 4, 102)[1:-1]
+    rows = slice(0, _tables.SMOOTH_ROWS)
+    assert _tables.SmoothTerms.of(mean[rows], std[rows], inner) is not None
+    # Too few rows, a point, a rectangle that is too large, bins that are almost empty.
+    assert _tables.SmoothTerms.of(mean[:100], std[:100], inner) is None
+    assert _tables.SmoothTerms.of(mean[rows], 0 * std[rows], inner) is None
+    assert _tables.SmoothTerms.of(50 * mean[rows], std[rows], inner) is None
+    assert _tables.SmoothTerms.of(mean[rows], std[rows], 3 * inner) is None
