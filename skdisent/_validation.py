@@ -82,10 +82,14 @@ def as_float_matrix(value, name):
     """Return `value` as a finite float64 array (n_samples, n_latents), not empty."""
     array = as_float_array(value, name)
     if array.ndim != 2:
+        way_out = {
+            1: f"Reshape one latent with {name}.reshape(-1, 1).",
+            3: "A mean and a std go in as two arguments, or as GaussianPosterior(mean, "
+            "std).",
+        }.get(array.ndim, "Flatten each row to its latents.")
         raise ValueError(
             f"{name} must have shape (n_samples, n_latents): expected 2D array, got "
-            f"{array.ndim}D array of shape {array.shape}. Reshape one latent with "
-            f"{name}.reshape(-1, 1)."
+            f"{array.ndim}D array of shape {array.shape}. {way_out}"
         )
     for count, what in zip(array.shape, ("sample(s)", "feature(s)"), strict=True):
         if count == 0:

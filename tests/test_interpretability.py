@@ -250,7 +250,8 @@ def test_a_factor_with_one_value_is_left_out(metric_class, method, normalize):
             metric_class, *posterior, np.column_stack([y, np.full(16, 7)]), **params
         )
 
-    assert metric.value_ == alone.value_
+    # Factors side by side change the order of sums, not what is summed.
+    assert metric.value_ == pytest.approx(alone.value_, rel=1e-14)
     assert_array_equal(metric.mutual_info_[:, 1], np.zeros(3))
     assert metric.factor_entropy_[1] == 0
     if normalize:
