@@ -56,7 +56,7 @@ def amounts(posterior, n_draws, draw=_aggregate.draw, seed=0, exact=True, repeat
 def independent(posterior, weight, n_draws, random_state):
     rng = np.random.default_rng(random_state)
     rows = rng.choice(len(weight), n_draws, p=weight)
-    return rows, posterior.draw(
+    return rows, posterior._draw(
         rows, rng.standard_normal((n_draws, posterior.shape[1]))
     )
 
@@ -65,7 +65,7 @@ def sobol(posterior, weight, n_draws, random_state):
     n_samples, n_latents = posterior.shape
     points = qmc.Sobol(n_latents + 1, rng=random_state).random(n_draws)
     rows = np.minimum((points[:, 0] * n_samples).astype(int), n_samples - 1)
-    return rows, posterior.draw(rows, ndtri(np.clip(points[:, 1:], 1e-12, 1 - 1e-12)))
+    return rows, posterior._draw(rows, ndtri(np.clip(points[:, 1:], 1e-12, 1 - 1e-12)))
 
 
 def influence(terms, n_groups):

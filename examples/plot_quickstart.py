@@ -187,14 +187,16 @@ for model in ("betavae_b16", "tied"):
             "SEPIN": SEPIN(**draws),
         }
     )
-    with warnings.catch_warnings():
-        # Those of gaps and of SEPIN near its cap are told above.
-        warnings.simplefilter("ignore", DisentanglementWarning)
+    with warnings.catch_warnings(record=True) as messages:
+        warnings.simplefilter("always", DisentanglementWarning)
         suite.fit(sprites.posterior, sprites.target)
     print(f"\n{model}: {sprites.model_details['title']}\n{suite.report()}")
+    for message in dict.fromkeys(str(one.message) for one in messages):
+        print(f"  {message}")
 
 # %%
 # The over-regularised beta-VAE has collapsed latents: no information, nothing to add.
 # The VAE whose first five latents were tied to the factors in training has one latent
-# each for scale, x and y, and RMIG and JEMMIG say so. SEPIN is low for it: its latents
-# together nearly identify a row among these few, so that each one adds little.
+# each for scale, x and y, and RMIG and JEMMIG say so. SEPIN is low for it, and warns
+# why: its latents together nearly identify a row among these few, so that each one adds
+# little.

@@ -52,14 +52,14 @@ class DrawPlan(Plan):
         """Return the tasks of some draws each, for the amounts of the sample."""
         posterior, weight = sample.posterior, sample.weight
         sets = LatentSets(self.groups, posterior.shape[1])
-        if posterior.is_point:
+        if posterior._is_point:
             entropies = partition_entropies(posterior.mean, weight, sets)
             return [], lambda _: PointAmounts(entropies)
         _refuse_mixed(posterior.marginal_std, sample.rows)
-        entropies = posterior.log_volumes(sets, sample.rows) @ weight
+        entropies = posterior._log_volumes(sets, sample.rows) @ weight
         entropies += (0.5 + HALF_LOG_2PI) * np.array([len(one) for one in sets.members])
         rows, z = draw(posterior, weight, self.n_samples, self.random_state)
-        own = posterior.densities(rows, sets).own(z)
+        own = posterior._densities(rows, sets).own(z)
         # Single latents go by quadrature where there are enough draws to make use of
         # their entropies; then the sums over all rows are left to the other sets.
         single = self._single(posterior)
@@ -138,7 +138,7 @@ def draw(posterior, weight, n_draws, random_state=None):
     position = share / n_draws * cumulative[-1]
     rows = np.searchsorted(cumulative, position, side="right")
     rows = np.minimum(rows, len(weight) - 1)
-    return rows, posterior.draw(
+    return rows, posterior._draw(
         rows, rng.standard_normal((n_draws, posterior.shape[1]))
     )
 
@@ -151,7 +151,7 @@ def _sum_tasks(posterior, weight, rows, z, own, sets, summed):
     parts = np.array_split(order, n_parts)
     log_weight = np.log(weight)
     tasks = [
-        delayed(posterior.log_sums)(
+        delayed(posterior._log_sums)(
             log_weight,
             rows[part],
             z[part],

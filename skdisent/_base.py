@@ -1,6 +1,5 @@
 """The metric as scikit-learn estimator and, unchanged, as scorer."""
 
-import warnings
 from numbers import Integral
 
 import numpy as np
@@ -24,7 +23,7 @@ from skdisent._sklearn import (
     Progress,
     _fit_context,
 )
-from skdisent.exceptions import DisentanglementWarning
+from skdisent.exceptions import warn
 
 # Informativeness below it is rounding, in nats.
 NOTHING = 1e-8
@@ -82,8 +81,11 @@ class DisentanglementMetric(CallbackSupportMixin, BaseEstimator):
         in the order of those of Z_mean. Values beyond 1e300 are refused, and rows of
         less than 1e-100 of the largest weight count as no row.
         """
+        forget(self)
         sample = self._read(Z_mean, Z_std, y, sample_weight, reset=True)
-        self._fit_bins(sample)
+        if self._quantizes():
+            self._fit_bins(sample)
+            self._check_bins(sample)
         prepared = [plan.prepare(sample) for plan in self._plans(sample)]
         with Progress(self, sum(len(tasks) for tasks, _ in prepared)) as progress:
             estimates = [
@@ -124,11 +126,27 @@ class DisentanglementMetric(CallbackSupportMixin, BaseEstimator):
             value = self.value_
         else:
             sample = self._read(Z_mean, Z_std, y, sample_weight, reset=False)
-            self._check_bins(sample)
+            if self._quantizes():
+                self._check_bins(sample)
             estimates = [
                 plan.estimate(sample, self.n_jobs) for plan in self._plans(sample)
             ]
             value = self._formula(sample, *estimates)["value_"]
+        return self.as_score(value)
+
+    def as_score(self, value):
+        """Return a value of the metric with its sign such that greater is better.
+
+        Parameters
+        ----------
+        value : float
+            As `value_`.
+
+        Returns
+        -------
+        float
+            The value, or its opposite where lower is better.
+        """
         return float(value if self.greater_is_better else -value)
 
     def __call__(self, estimator, X, y=None, *, sample_weight=None):
@@ -180,20 +198,15 @@ class DisentanglementMetric(CallbackSupportMixin, BaseEstimator):
         return True
 
     def _fit_bins(self, sample):
-        if not self._quantizes():
-            return
         chosen = UniformDiscretizer() if self.discretizer is None else self.discretizer
         self.discretizer_ = fit_discretizer(
             chosen, sample.posterior, sample.sample_weight
         )
         if isinstance(chosen, UniformDiscretizer) and chosen.bin_range is None:
             warn_of_outlier_rows(sample)
-        self._check_bins(sample)
 
     def _check_bins(self, sample):
         """Warn where a fixed or fitted range does not fit the sample."""
-        if not self._quantizes():
-            return
         discretizer = getattr(self.discretizer_, "estimator", self.discretizer_)
         if isinstance(discretizer, UniformDiscretizer):
             warn_of_mass_beyond(discretizer, sample)
@@ -202,6 +215,13 @@ class DisentanglementMetric(CallbackSupportMixin, BaseEstimator):
         """Return the fitted inner edges as a plain value."""
         inner = inner_edges(self.discretizer_, sample.posterior.shape[1])
         return tuple(tuple(one.tolist()) for one in inner)
+
+
+def forget(estimator):
+    """Remove what an estimator learned before, as not every fit learns the same."""
+    for name in [*vars(estimator)]:
+        if name.endswith("_") and not name.startswith("_"):
+            delattr(estimator, name)
 
 
 def encode(estimator, X):
@@ -233,19 +253,17 @@ def ranking(values):
     return np.argsort(-values, kind="stable")
 
 
-def normalized(values, normalizer, what="latent"):
-    """Return values / normalizer, where 0 / 0 is 0; warn of what has no normalizer.
+def normalized(values, normalizer):
+    """Return values / normalizer, where 0 / 0 is 0; warn of latents without one.
 
-    The first axis is that of the latents, or of what else the message names.
+    The first axis is that of the latents.
     """
     zero = normalizer == 0
     if zero.any():
         names = np.flatnonzero(zero.reshape(len(zero), -1).any(axis=1))
-        warnings.warn(
-            f"{what} {', '.join(map(str, names))}: the normalizer is 0 (one bin, or no "
-            "variance), so the normalized value was set to 0.",
-            DisentanglementWarning,
-            stacklevel=2,
+        warn(
+            f"latent {', '.join(map(str, names))}: the normalizer is 0 (one bin, or no "
+            "variance), so the normalized value was set to 0."
         )
     return np.divide(values, normalizer, where=~zero, out=np.zeros_like(values))
 
@@ -253,9 +271,7 @@ def normalized(values, normalizer, what="latent"):
 def warn_if_collapsed(informativeness):
     """Warn where no latent says anything about x."""
     if (informativeness < NOTHING).all():
-        warnings.warn(
+        warn(
             "every latent is collapsed: its posterior is the same for every row, so "
-            "all information is 0.",
-            DisentanglementWarning,
-            stacklevel=2,
+            "all information is 0."
         )

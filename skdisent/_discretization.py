@@ -1,6 +1,5 @@
 """Bins for quantized amounts: equal-width ones, or those of any discretizer."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 from skdisent._posterior import GaussianPosterior, checked_posterior
 from skdisent._sklearn import Interval, _fit_context
 from skdisent._validation import as_float_matrix, as_weight, naming
-from skdisent.exceptions import DisentanglementWarning
+from skdisent.exceptions import warn
 
 __all__ = ["UniformDiscretizer"]
 
@@ -154,7 +153,7 @@ def _cloud(posterior, sample_weight):
 
     Nine equally likely quantiles a row, or the means of a point encoder.
     """
-    nodes = np.zeros(1) if posterior.is_point else ROW_QUANTILES
+    nodes = np.zeros(1) if posterior._is_point else ROW_QUANTILES
     mean, std = posterior.mean, posterior.marginal_std
     cloud = mean[:, None, :] + nodes[:, None] * std[:, None, :]
     if sample_weight is not None:
@@ -230,12 +229,10 @@ def warn_of_outlier_rows(sample):
     share = weight[:, None] * second * (deviation > 0)
     for latent in np.flatnonzero(share.max(axis=0) > ROW_SHARE):
         row = np.argmax(share[:, latent])
-        warnings.warn(
+        warn(
             f"row {sample.rows[row]} holds {share[row, latent]:.0%} of the variance of "
-            f"latent {latent} and stretches its bins, which flatters JEMMIG and "
-            "MISJED: drop the row, or pass UniformDiscretizer(bin_range=...).",
-            DisentanglementWarning,
-            stacklevel=2,
+            f"latent {latent} and stretches its bins, which flatters scores "
+            "that count bins: drop the row, or pass UniformDiscretizer(bin_range=...)."
         )
 
 
@@ -248,10 +245,8 @@ def warn_of_mass_beyond(discretizer, sample):
         outside = bin_masses(posterior.mean[:, latent], std[:, latent], ends)[:, [0, 2]]
         beyond = sample.weight @ outside.sum(axis=1)
         if beyond > MASS_BEYOND:
-            warnings.warn(
+            warn(
                 f"{beyond:.1%} of the mass of latent {latent} lies beyond the range "
                 f"[{edges[0]:g}, {edges[-1]:g}] of its bins and goes to the end bins: "
-                "pass a wider bin_range, or quantile bins for heavy tails.",
-                DisentanglementWarning,
-                stacklevel=2,
+                "pass a wider bin_range, or quantile bins for heavy tails."
             )

@@ -1,6 +1,5 @@
 """Factors y of any kind, read into one row-stochastic matrix."""
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -19,7 +18,7 @@ from skdisent._validation import (
     naming,
     refuse_lossy,
 )
-from skdisent.exceptions import DisentanglementWarning
+from skdisent.exceptions import warn
 
 __all__ = ["FactorPosterior"]
 
@@ -37,6 +36,13 @@ class FactorPosterior:
         (n_samples, n_classes) whose rows sum to 1, or a :class:`GaussianPosterior`
         with one latent, which is a stochastic continuous factor.
     names : list of str, default=None
+        Names of the factors.
+
+    Attributes
+    ----------
+    columns : list of n_factors columns
+        The columns, as arrays or posteriors.
+    names : list of str or None
         Names of the factors.
 
     Raises
@@ -71,6 +77,10 @@ class FactorPosterior:
         if len(lengths) > 1:
             raise ValueError(
                 f"columns must have one length, got {sorted(lengths)} rows."
+            )
+        if isinstance(names, str):
+            raise ValueError(
+                f"names must be a list of names, got the string {names!r}."
             )
         self.names = None if names is None else [str(one) for one in names]
         if names is not None and len(self.names) != len(columns):
@@ -262,11 +272,9 @@ class FactorReader:
     def _factor_bins(self, label):
         if self.discretizer is not None:
             return self.discretizer
-        warnings.warn(
+        warn(
             f"{label} of y is continuous and was cut into 10 equal-frequency bins: "
-            "pass factor_discretizer to choose the bins, or discrete labels.",
-            DisentanglementWarning,
-            stacklevel=2,
+            "pass factor_discretizer to choose the bins, or discrete labels."
         )
         return KBinsDiscretizer(
             10,

@@ -1,6 +1,5 @@
 """MISJED: pairs of latents that are independent and informative."""
 
-import warnings
 from numbers import Integral
 
 import numpy as np
@@ -16,7 +15,7 @@ from skdisent._base import (
 )
 from skdisent._sklearn import Interval
 from skdisent._tables import MeanPairPlan, TablePlan
-from skdisent.exceptions import DisentanglementWarning
+from skdisent.exceptions import warn
 
 __all__ = ["MISJED"]
 
@@ -124,15 +123,13 @@ class MISJED(DisentanglementMetric):
 
 
 def _warn_of_negative(values):
-    """Warn of pairs below what rounding explains; differential entropies have none."""
+    """Warn of pairs below what rounding explains."""
     negative = np.argwhere(np.triu(values < -NOTHING))
     if len(negative):
         i, j = negative[0]
-        warnings.warn(
+        warn(
             f"MISJED of latents {i} and {j} is negative ({values[i, j]:.3g} nats"
             f"{', as are others' if len(negative) > 1 else ''}): their means lie on "
             "edges of the bins or their posteriors are wider than the bins' range; "
-            "choose other bins.",
-            DisentanglementWarning,
-            stacklevel=2,
+            "choose other bins."
         )

@@ -130,7 +130,7 @@ class Informativeness(DisentanglementMetric):
         values = amounts.informativeness
         warn_if_collapsed(values)
         if self.normalize:
-            values = normalized(values, amounts.latent_entropy, "latent")
+            values = normalized(values, amounts.latent_entropy)
         return {
             "informativeness_": values,
             "latent_entropy_": amounts.latent_entropy,

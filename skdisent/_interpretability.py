@@ -1,7 +1,5 @@
 """RMIG and JEMMIG: latents that are about one known factor."""
 
-import warnings
-
 import numpy as np
 
 from skdisent._base import (
@@ -17,7 +15,7 @@ from skdisent._informativeness import (
     refuse_normalized_quadrature,
 )
 from skdisent._sklearn import HasMethods, StrOptions
-from skdisent.exceptions import DisentanglementWarning
+from skdisent.exceptions import warn
 
 __all__ = ["JEMMIG", "RMIG"]
 
@@ -70,7 +68,6 @@ class FactorMetric(DisentanglementMetric):
 
     def _factor_reader(self, reset):
         if reset:
-            vars(self).pop("factor_names_in_", None)  # of an earlier fit
             return FactorReader(self.factor_discretizer, missing=self.missing)
         return FactorReader(
             self.factor_discretizer,
@@ -328,11 +325,7 @@ def _mean_over_factors(values, amounts, sample):
             "a latent could know: pass rows in which a factor varies."
         )
     for k in np.flatnonzero(~varied):
-        warnings.warn(
-            f"{labels[k]} of y has one value: it is left out of the mean.",
-            DisentanglementWarning,
-            stacklevel=2,
-        )
+        warn(f"{labels[k]} of y has one value: it is left out of the mean.")
     return float(values[varied].mean())
 
 
@@ -346,9 +339,7 @@ def _warn_of_bias(amounts, best, second, gap, labels):
             f"{labels[k]} {of_gap[k]:+.2g} of {gap[k]:.2g}"
             for k in np.flatnonzero(unsure)
         )
-        warnings.warn(
+        warn(
             "few rows for so many bins and classes: the gap in nats has an estimated "
-            f"bias of more than a fifth for {gaps}. Use more rows or fewer bins.",
-            DisentanglementWarning,
-            stacklevel=2,
+            f"bias of more than a fifth for {gaps}. Use more rows or fewer bins."
         )

@@ -33,7 +33,7 @@ def plain_log_sums(posterior, log_weight, rows, z, sets, wanted):
     total = np.zeros((len(wanted), len(z)))
     for start in range(0, len(log_weight), n_rows):
         block = slice(start, start + n_rows)
-        densities = posterior.densities(block, sets)
+        densities = posterior._densities(block, sets)
         for first in range(0, len(z), BLOCK_DRAWS):
             some = slice(first, first + BLOCK_DRAWS)
             terms = densities.at(z[some], log_weight[block], wanted)

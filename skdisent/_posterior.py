@@ -42,6 +42,16 @@ class GaussianPosterior:
         Covariance matrices of a full posterior, one a row or one for all rows.
         With neither `std` nor `covariance` the encoder is a point encoder.
 
+    Attributes
+    ----------
+    mean : ndarray of shape (n_samples, n_latents)
+        The means.
+    std : ndarray of shape (n_samples, n_latents) or None
+        The standard deviations of a diagonal posterior.
+    covariance : ndarray of shape (n_samples, n_latents, n_latents) or \
+            (n_latents, n_latents) or None
+        The covariance matrices of a full posterior.
+
     Raises
     ------
     ValueError
@@ -151,6 +161,11 @@ class GaussianPosterior:
             raise ValueError(
                 f"posteriors must have one number of latents, got {sorted(widths)}."
             )
+        if not all(isinstance(one, GaussianPosterior) for one in posteriors):
+            raise TypeError(
+                "posteriors must be GaussianPosterior objects, got "
+                f"{', '.join(sorted({type(one).__name__ for one in posteriors}))}."
+            )
         kinds = sorted({p._kind() for p in posteriors})
         if len(kinds) > 1:
             raise ValueError(
@@ -217,11 +232,11 @@ class GaussianPosterior:
         return np.broadcast_to(np.sqrt(variance), self.shape)
 
     @property
-    def is_point(self):
+    def _is_point(self):
         """Whether every row is a point, without noise."""
         return not self.marginal_std.any()
 
-    def draw(self, rows, noise):
+    def _draw(self, rows, noise):
         """Return one draw from the posterior of each of the rows.
 
         Parameters
@@ -240,7 +255,7 @@ class GaussianPosterior:
         factor = np.linalg.cholesky(self._covariance_of(rows))
         return self.mean[rows] + (factor @ noise[:, :, None])[:, :, 0]
 
-    def densities(self, rows, sets):
+    def _densities(self, rows, sets):
         """Return the log-densities of some rows, for sets of latents.
 
         Parameters
@@ -259,7 +274,7 @@ class GaussianPosterior:
             return DiagonalDensities(self.mean[rows], self.std[rows], sets)
         return FullDensities(self.mean[rows], self._covariance_of(rows), sets)
 
-    def log_sums(self, log_weight, rows, z, own, sets, wanted, *, fast=False):
+    def _log_sums(self, log_weight, rows, z, own, sets, wanted, *, fast=False):
         """Return log of sum_n w_n q(z_A | x_n) over all rows but each draw's own.
 
         Parameters
@@ -287,7 +302,7 @@ class GaussianPosterior:
             return diagonal_log_sums(self, log_weight, rows, z, own, sets, wanted)
         return plain_log_sums(self, log_weight, rows, z, sets, wanted)
 
-    def log_volumes(self, sets, rows=None):
+    def _log_volumes(self, sets, rows=None):
         """Return half the log-determinant of each row's covariance of z_A.
 
         Parameters

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from skdisent._plan import Plan, delayed
-from skdisent._tables import design_matrix, entropy
+from skdisent._tables import design_matrix, factor_entropies
 
 REACH = 9.0
 N_NODES = 12
@@ -349,5 +349,4 @@ class DifferentialAmounts:
     @cached_property
     def factor_entropy(self):
         """H(y_k) over the rows where the factor is known, (n_factors,)."""
-        classes = self.factors.matrix.T @ self.weight
-        return np.array([entropy(classes[one]) for one in self.factors.blocks()])
+        return factor_entropies(self.factors, self.weight)

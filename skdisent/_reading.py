@@ -9,7 +9,6 @@ from sklearn.utils.validation import validate_data
 from skdisent._factors import (
     FactorPosterior,
     Factors,
-    is_continuous,
     is_list_of_tables,
     is_missing,
 )
@@ -121,11 +120,13 @@ def _refuse_std_as_y(Z_mean, second):
     table = as_array(second, "y")
     if table.dtype.kind != "f" or table.shape != as_array(Z_mean, "Z_mean").shape:
         return
-    if table.ndim == 2 and (table >= 0).all() and all(map(is_continuous, table.T)):
+    # The std of a collapsed latent repeats, so that it need not look continuous.
+    fractional = (table != np.floor(table)).any(axis=0)
+    if table.ndim == 2 and (table >= 0).all() and fractional.all():
         raise ValueError(
             "y is missing, and the second argument has the shape and the values of a "
-            "std. Is this Z_std? Pass y as well; continuous factors that are meant as "
-            "y go in by name, y=..."
+            "std. Is this Z_std? Pass y as well; factors of such values go in by "
+            "name, y=..."
         )
 
 

@@ -1,6 +1,5 @@
 """SEPIN, WSEPIN, INDIN, WINDIN: latents that are separate and informative."""
 
-import warnings
 from numbers import Integral
 
 import numpy as np
@@ -18,7 +17,7 @@ from skdisent._base import (
 )
 from skdisent._sklearn import Interval
 from skdisent._tables import TablePlan
-from skdisent.exceptions import DisentanglementWarning
+from skdisent.exceptions import warn
 
 __all__ = ["INDIN", "SEPIN", "WINDIN", "WSEPIN"]
 
@@ -500,13 +499,11 @@ def _is_index_list(group):
 
 
 def _warn_of_points(sample):
-    if sample.posterior.is_point:
-        warnings.warn(
+    if sample.posterior._is_point:
+        warn(
             "the encoder is a point encoder (no std), so information is that of the "
             "distinct rows of z: meaningful for discrete codes, and near its cap for "
-            "continuous ones. Pass Z_std where the encoder has one.",
-            DisentanglementWarning,
-            stacklevel=2,
+            "continuous ones. Pass Z_std where the encoder has one."
         )
 
 
@@ -514,10 +511,8 @@ def _warn_near_cap(change, value, error):
     if abs(change) > max(OWN_ROW_SHARE * abs(value), error, NOTHING):
         # Rows that are far apart can make the change as large as floats go.
         size = f"{change:+.2g} nats" if abs(change) < 100 else "more than 100 nats"
-        warnings.warn(
+        warn(
             f"the value of {value:.3g} would change by {size} if no draw saw its own "
             "row: the rows are so far apart that they identify each other. Pass more "
-            "rows, or compare models on the same rows only.",
-            DisentanglementWarning,
-            stacklevel=2,
+            "rows, or compare models on the same rows only."
         )

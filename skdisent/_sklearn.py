@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.parallel import _get_threadpool_controller
-from sklearn.utils.validation import _check_n_features
 from sklearn.utils.validation import _get_feature_names as _names_by_sklearn
 
 try:
@@ -29,7 +28,6 @@ __all__ = [
     "Progress",
     "StrOptions",
     "_VisualBlock",
-    "_check_n_features",
     "_fit_context",
     "_get_feature_names",
     "_safe_indexing",

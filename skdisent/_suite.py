@@ -1,6 +1,5 @@
 """MetricSuite: several metrics on one encoding, each estimate computed once."""
 
-import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -9,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skdisent._base import DisentanglementMetric, encode
+from skdisent._base import DisentanglementMetric, encode, forget
 from skdisent._plan import run
 from skdisent._reading import check_features
 from skdisent._sklearn import (
@@ -18,7 +17,7 @@ from skdisent._sklearn import (
     _fit_context,
     _VisualBlock,
 )
-from skdisent.exceptions import DisentanglementWarning
+from skdisent.exceptions import warn
 
 __all__ = ["MetricSuite"]
 
@@ -158,8 +157,10 @@ class MetricSuite(CallbackSupportMixin, BaseEstimator):
             What the first metric raises that cannot be computed.
         """
         self._check_metrics()
+        forget(self)
         metrics = {name: clone(metric) for name, metric in self.metrics.items()}
-        fit_together(metrics, (Z_mean, Z_std, y, sample_weight), _raise_named, self)
+        data = (Z_mean, Z_std, y, sample_weight)
+        fit_together(metrics, data, _raise_named, self)
         self.metrics_ = metrics
         self.scores_ = {name: metric.score() for name, metric in metrics.items()}
         check_features(self, Z_mean, reset=True)
@@ -187,9 +188,13 @@ class MetricSuite(CallbackSupportMixin, BaseEstimator):
             Scores by name.
         """
         check_is_fitted(self, "scores_")
+        data = (Z_mean, Z_std, y, sample_weight)
+        if all(one is None for one in data):
+            return dict(self.scores_)
+        found = compute_together(self.metrics_, data, _raise_named, reset=False)
         return {
-            name: metric.score(Z_mean, Z_std, y, sample_weight=sample_weight)
-            for name, metric in self.metrics_.items()
+            name: self.metrics_[name].as_score(attributes["value_"])
+            for name, attributes in found.items()
         }
 
     def __call__(self, estimator, X, y=None, *, sample_weight=None):
@@ -255,8 +260,8 @@ class MetricSuite(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         pandas.DataFrame
-            Columns ``metric``, ``of`` ("model", "factor" or "latent"), ``name`` (of the
-            factor or latent, or its number) and ``value``.
+            Columns ``metric``, ``of`` ("model", "factor", "latent" or "group"),
+            ``name`` (of the part, or its number) and ``value``.
         """
         import pandas as pd
 
@@ -331,29 +336,41 @@ class _Failures(dict):
         except _FAILURES as error:
             for name in names:
                 self[name] = error
-            warnings.warn(
+            warn(
                 f"{', '.join(map(repr, names))} of the suite could not be computed and "
-                f"is NaN: {type(error).__name__}: {error}",
-                DisentanglementWarning,
-                stacklevel=4,
+                f"is NaN: {type(error).__name__}: {error}"
             )
 
 
 def fit_together(metrics, data, guard, progress_of=None):
-    """Fit metrics in place on the same data, each distinct estimate computed once.
+    """Fit metrics in place on the same data; those that fail stay unfitted."""
+    found = compute_together(metrics, data, guard, reset=True, progress_of=progress_of)
+    for name, attributes in found.items():
+        vars(metrics[name]).update(attributes)
+
+
+def compute_together(metrics, data, guard, *, reset, progress_of=None):
+    """Return the attributes of metrics on the same data, each estimate computed once.
 
     Parameters
     ----------
     metrics : dict of str to metric
-        The metrics; those that fail are left as they are.
+        The metrics.
     data : tuple
         Z_mean, Z_std, y and sample_weight.
     guard : callable
         Makes a context manager, given the names of the metrics that an error is for.
+    reset : bool
+        Whether the metrics learn from the data (fit) or stay as they are (score).
     progress_of : estimator, default=None
         The one whose callbacks are told how far the work is.
+
+    Returns
+    -------
+    dict of str to dict
+        Attributes by name, of the metrics that did not fail.
     """
-    samples, plans = _read_and_plan(metrics, data, guard)
+    samples, plans = _read_and_plan(metrics, data, guard, reset)
     prepared = []
     for plan, sample, names in _distinct_work(metrics, samples, plans):
         with guard(names):
@@ -365,43 +382,49 @@ def fit_together(metrics, data, guard, progress_of=None):
             with guard(names):
                 estimate = collect(progress.watch(run(tasks, n_jobs)))
                 estimates |= {(name, plan): estimate for name in names}
+    found = {}
     for name, needed in plans.items():
         if all((name, plan) in estimates for plan in needed):
             with guard([name]):
                 parts = [estimates[name, plan] for plan in needed]
-                formula = metrics[name]._formula(samples[name], *parts)
-                vars(metrics[name]).update(formula)
+                found[name] = metrics[name]._formula(samples[name], *parts)
+    return found
 
 
-def _read_and_plan(metrics, data, guard):
+def _read_and_plan(metrics, data, guard, reset):
     """Return sample and plans of each metric; equal readings and bins are shared."""
     read, bins, samples, plans = {}, {}, {}, {}
     for name, metric in metrics.items():
         with guard([name]):
             key = _reading_key(metric)
-            if key not in read:
-                read[key] = metric._read(*data, reset=True)
-            check_features(metric, data[0], reset=True)
+            if key in read:
+                check_features(metric, data[0], reset)
+            else:
+                read[key] = metric._read(*data, reset=reset)
             samples[name] = read[key]
             if metric._quantizes():
-                _fit_bins_once(metric, samples[name], bins)
+                _bin_once(metric, samples[name], bins, reset)
             plans[name] = metric._plans(samples[name])
     return samples, plans
 
 
 def _reading_key(metric):
+    """Return what makes two metrics read y alike; None for those that do not."""
     reader = metric._factor_reader(reset=True)
     return (
         None if reader is None else content_hash((reader.discretizer, reader.missing))
     )
 
 
-def _fit_bins_once(metric, sample, bins):
+def _bin_once(metric, sample, bins, reset):
+    """Fit the bins of a metric, or check them; equal ones are shared."""
     key = content_hash(metric.discretizer)
-    if key in bins:
+    if key in bins and reset:
         metric.discretizer_ = bins[key]
-    else:
-        metric._fit_bins(sample)
+    elif key not in bins:
+        if reset:
+            metric._fit_bins(sample)
+        metric._check_bins(sample)
         bins[key] = metric.discretizer_
 
 

@@ -288,8 +288,7 @@ class QuantizedAmounts:
     @cached_property
     def factor_entropy(self):
         """H(y_k) over the rows where the factor is known, (n_factors,)."""
-        classes = self.factors.matrix.T @ self.weight
-        return np.array([entropy(classes[one]) for one in self.factors.blocks()])
+        return factor_entropies(self.factors, self.weight)
 
     @cached_property
     def joint_entropy(self):
@@ -331,6 +330,12 @@ class QuantizedAmounts:
                 eff_zy = _cells(squares[1:][block], mass[1:][block]) / total / rows
                 bias[i, k] = (eff_zy - eff_z - eff_y + 1) * rows / 2
         return bias
+
+
+def factor_entropies(factors, weight):
+    """Return H(y_k) in nats over the rows where the factor is known, (n_factors,)."""
+    classes = factors.matrix.T @ weight
+    return np.array([entropy(classes[one]) for one in factors.blocks()])
 
 
 def entropy(mass):

@@ -70,7 +70,7 @@ def test_log_densities_from_the_definition(kind, name, covariances):
     weight = np.random.default_rng(1).dirichlet(np.ones(N_ROWS))
     rows, z = draw(posterior, weight, 70, random_state=0)
 
-    own = posterior.densities(rows, sets).own(z)
+    own = posterior._densities(rows, sets).own(z)
     others = others_log_density(posterior, np.log(weight), rows, z, sets)
 
     groups = [list(group) for group in SETS[name]]
@@ -95,7 +95,7 @@ def test_entropies_given_x_from_the_definition(kind, covariances):
     groups = SETS["partial groups"]
     sets = LatentSets(groups, N_LATENTS)
 
-    volumes = posterior.log_volumes(sets)
+    volumes = posterior._log_volumes(sets)
 
     for latents, found in zip([list(m) for m in sets.members], volumes, strict=True):
         for row in range(N_ROWS):
@@ -217,7 +217,7 @@ def test_noise_has_the_mean_and_the_covariance_of_the_row(kind, covariances):
     noise -= noise.mean(axis=0)
     noise = np.linalg.solve(np.linalg.cholesky(noise.T @ noise / n), noise.T).T
 
-    z = posterior.draw(np.full(n, 7), noise)
+    z = posterior._draw(np.full(n, 7), noise)
 
     assert_allclose(z.mean(axis=0), posterior.mean[7], rtol=0, atol=1e-12)
     covariance = np.cov(z.T, bias=True)

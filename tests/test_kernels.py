@@ -71,7 +71,7 @@ def both_ways(mean, std, groups, weight=None, n_draws=300):
     weight = np.full(n, 1 / n) if weight is None else weight / weight.sum()
     rows, z = draw(posterior, weight, n_draws, random_state=0)
     sets = LatentSets(groups, n_latents)
-    own = posterior.densities(rows, sets).own(z) + np.log(weight)[rows]
+    own = posterior._densities(rows, sets).own(z) + np.log(weight)[rows]
     wanted = np.arange(len(sets))
     arguments = (posterior, np.log(weight), rows, z)
     plain = plain_log_sums(*arguments, sets, wanted)

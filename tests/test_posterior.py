@@ -279,9 +279,9 @@ def test_concatenate_refuses_what_does_not_fit():
 )
 def test_marginal_std(kind, expected):
     assert_allclose(POSTERIORS[kind].marginal_std, expected, rtol=1e-15)
-    assert POSTERIORS[kind].is_point == (kind == "point")
+    assert POSTERIORS[kind]._is_point == (kind == "point")
 
 
 def test_a_std_of_zero_everywhere_is_a_point_encoder():
-    assert GaussianPosterior(MEAN, np.zeros((6, 3))).is_point
-    assert not GaussianPosterior(MEAN, STD * (np.arange(3) == 1)).is_point
+    assert GaussianPosterior(MEAN, np.zeros((6, 3)))._is_point
+    assert not GaussianPosterior(MEAN, STD * (np.arange(3) == 1))._is_point

@@ -73,7 +73,7 @@ def test_a_posterior_refuses_a_second_std():
         Y[:, None],
         np.column_stack([Y, Y % 2]),  # of Z_mean's shape, but integers
         np.column_stack([Y, Y % 2]).astype(float),  # integer-valued
-        np.column_stack([Y, Y % 2]) / 3,  # repeated: labels
+        np.column_stack([Y / 3, Y % 2]),  # of Z_mean's shape, one column integer
         np.array(["oval", "heart", "square"])[Y],
         FactorPosterior([Y, Y % 2]),
         [np.eye(3)[Y], np.eye(2)[Y % 2]],
@@ -89,6 +89,9 @@ def test_a_std_in_the_place_of_y_is_asked_back():
         RMIG().fit(Z_MEAN, Z_STD)
     with pytest.raises(ValueError, match=r"Is this Z_std\?"):
         JEMMIG().fit(Z_MEAN, pd.DataFrame(Z_STD))
+    for std in (np.full(Z_MEAN.shape, 0.1), np.round(Z_STD, 1)):  # few values
+        with pytest.raises(ValueError, match=r"Is this Z_std\?"):
+            RMIG().fit(Z_MEAN, std)
     # What no std can be is y: negative numbers, or one column that is discrete.
     assert RMIG().fit(Z_MEAN, -Z_STD).value_ == RMIG().fit(Z_MEAN, y=-Z_STD).value_
     half = np.column_stack([Z_STD[:, 0], Y / 2])

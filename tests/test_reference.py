@@ -132,14 +132,14 @@ def test_log_densities_at_the_authors_draws(model, fast, load_reference):
     posterior = GaussianPosterior(data.mean.astype(float), data.std.astype(float))
     sets = LatentSets(tuple((latent,) for latent in range(n_latents)), n_latents)
 
-    z = posterior.draw(rows, noise)
-    own = posterior.densities(rows, sets).own(z)
+    z = posterior._draw(rows, noise)
+    own = posterior._densities(rows, sets).own(z)
     # The fast way is for large sets: single latents have a quadrature.
     single, rest = slice(1, n_latents + 1), slice(n_latents + 1, None)
     every = np.arange(len(sets))
     wanted = np.append(0, every[rest]) if fast else every
     others = np.zeros(own.shape)
-    others[wanted] = posterior.log_sums(
+    others[wanted] = posterior._log_sums(
         np.full(n, -np.log(n)), rows, z, own - np.log(n), sets, wanted, fast=fast
     )
 
