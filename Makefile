@@ -34,9 +34,10 @@ lint: $(VENV)/.stamp-lint
 doc: $(VENV)/.stamp-doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
 
-## bench   run the benchmarks
+## bench   time the metrics, and a suite against single metrics
 bench: $(VENV)/.stamp-test
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/suite.py
 
 ## fuzz    run the tests on random input
 fuzz: $(VENV)/.stamp-test

@@ -1,6 +1,6 @@
 """Times the library against the formulas written straight in NumPy, in one run.
 
-    python benchmarks/run.py [--repeats 5] [--n-jobs 2]
+    python benchmarks/run.py [--repeats 3] [--n-jobs 2]
 
 Prints medians of wall-clock seconds, ratios, and the peak of memory above the input.
 """
