@@ -12,9 +12,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skdisent._densities import HALF_LOG_2PI, LatentSets
-from skdisent._kernels import compact_blocks
+from skdisent._kernels import CUT, compact_blocks
 from skdisent._plan import Plan, delayed
-from skdisent._quadrature import Mixture, entropy_and_log_density, resolved
+from skdisent._quadrature import (
+    DEEPEST_AT_POINTS,
+    Mixture,
+    entropy_and_log_density,
+    resolved,
+)
 from skdisent._tables import design_matrix, entropy
 from skdisent._uncertainty import pairs, regress_out, standard_error_of_pairs
 
@@ -85,7 +90,7 @@ class DrawPlan(Plan):
         """Return the latent of each set whose marginal density is had by quadrature."""
         if self.n_samples < 2 * PAIRS_PER_CONTROL * (1 + 3 * len(self.groups)):
             return {}
-        fine = resolved(posterior.mean, posterior.marginal_std)
+        fine = resolved(posterior.mean, posterior.marginal_std, DEEPEST_AT_POINTS)
         return {
             k: group[0]
             for k, group in enumerate(self.groups, start=1)
@@ -320,11 +325,13 @@ class DrawAmounts:
         """How I(x, z_G | z_-G) changes where no draw sees its own row, (n_groups,)."""
         if (self.own_weight == 1).any():  # a single row has no others
             return np.zeros(self.n_groups)
-        # Rows beyond the floats are far, with room for the normalizer of a metric.
-        others = np.maximum(self.others, -1e100)
         n = self.n_groups
-        effect = (others - self.mixture - np.log1p(-self.own_weight)).mean(axis=1)
-        return effect[n + 1 :] - effect[0]
+        share = self.others - self.mixture
+        # Where the others' share is below what the sums hold, the own row is all, and
+        # the effect as large as can be told.
+        alone = np.maximum(share[0], -CUT)
+        effect = np.where(share[n + 1 :] < -CUT, CUT, share[n + 1 :] - alone)
+        return effect.mean(axis=1)
 
     def standard_errors(self, of_separability, of_informativeness):
         """Return the standard errors of linear combinations of the amounts.

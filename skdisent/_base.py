@@ -127,6 +127,7 @@ class DisentanglementMetric(CallbackSupportMixin, BaseEstimator):
         else:
             sample = self._read(Z_mean, Z_std, y, sample_weight, reset=False)
             if self._quantizes():
+                check_is_fitted(self, "discretizer_")
                 self._check_bins(sample)
             estimates = [
                 plan.estimate(sample, self.n_jobs) for plan in self._plans(sample)

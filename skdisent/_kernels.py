@@ -71,20 +71,23 @@ class Precision:
     rounding : float
         Error of a single exponent that is allowed. Errors have either sign and average
         out over rows and draws.
-    room : float
-        Largest exponent whose sums stay in the type.
+    lowest, highest : float
+        Exponents, relative to the own row's of all latents, between which those of
+        every set's own row and of all others must stay.
     """
 
     dtype: type
     rounding: float
-    room: float
+    lowest: float
+    highest: float
 
-    def holds(self, square, exponent, std):
+    def holds(self, square, lowest, highest, std):
         """Return whether it holds such squares, exponents and inverse variances."""
         limits = np.finfo(self.dtype)
         return (
             square * limits.eps <= self.rounding
-            and exponent < self.room
+            and self.lowest < lowest
+            and highest < self.highest
             and std > limits.tiny**0.25
         )
 
@@ -94,27 +97,31 @@ class Precision:
         return np.log(np.finfo(self.dtype).tiny) + 1
 
 
-PRECISIONS = (Precision(np.float32, 1e-3, 80.0), Precision(np.float64, 1e-8, 700.0))
+PRECISIONS = (
+    Precision(np.float32, 1e-3, -40.0, 80.0),
+    Precision(np.float64, 1e-8, -600.0, 700.0),
+)
 
 
 class PrecisionError(ArithmeticError):
     """No type of float holds the exponents of the fast way."""
 
 
-def narrowest(square, exponent, std):
+def narrowest(square, lowest, highest, std):
     """Return the narrowest precision that holds the work.
 
     Parameters
     ----------
     square : float
         Largest sum of squared distances in units of std, halved.
-    exponent : float
-        Largest exponent, relative to that of the own row.
+    lowest, highest : float
+        Least exponent of a set's own row and largest of any row, relative to that of
+        all latents of the own row.
     std : float
         Smallest std.
     """
     for precision in PRECISIONS:
-        if precision.holds(square, exponent, std):
+        if precision.holds(square, lowest, highest, std):
             return precision
     raise PrecisionError
 
@@ -168,6 +175,7 @@ class _Block:
         self.reach = abs(self.z).max(axis=0)[:, None]
         self.reference = own[0]
         self.least = own[wanted].min(axis=1)[:, None]
+        self.lowest = (own[wanted] - own[0]).min()
         self.total = np.zeros((len(z), len(wanted)))
 
     def log_sums(self, posterior, log_weight):
@@ -195,7 +203,10 @@ class _Block:
             return
         offset, std, log_std = offset[:, kept], std[:, kept], log_std[:, kept]
         precision = narrowest(
-            square[kept].max(), bound[:, kept].max() - self.reference.min(), std.min()
+            square[kept].max(),
+            self.lowest,
+            bound[:, kept].max() - self.reference.min(),
+            std.min(),
         )
         own = _positions(kept + start, self.rows)
         size = max(1, PRODUCT_VALUES // (len(self.z) * len(self.wanted)))

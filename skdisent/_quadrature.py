@@ -29,6 +29,8 @@ N_NODES = 12
 BLOCK_VALUES = 1 << 21
 BLOCK_ROWS = 1 << 9
 DEEPEST = 50
+# Points inside an interval that is finer would be rounded by more than 1e-8 of it.
+DEEPEST_AT_POINTS = 26
 # A narrower Gaussian has densities beyond the floats.
 SMALLEST = 1e-300
 
@@ -259,12 +261,12 @@ def _refuse_unresolved(mean, std):
         )
 
 
-def resolved(mean, std):
+def resolved(mean, std, deepest=DEEPEST):
     """Return which latents float64 can integrate, (n_latents,)."""
     finest = std.min(axis=0)
     span = np.ptp(mean, axis=0) + 2 * REACH * std.max(axis=0)
     with np.errstate(over="ignore"):
-        return (span < finest * 2.0**DEEPEST) & (finest >= SMALLEST)
+        return (span < finest * 2.0**deepest) & (finest >= SMALLEST)
 
 
 def integral_tasks(mean, std, design, blocks):

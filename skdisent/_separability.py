@@ -15,6 +15,7 @@ from skdisent._base import (
     ranking,
     warn_if_collapsed,
 )
+from skdisent._kernels import CUT
 from skdisent._sklearn import Interval
 from skdisent._tables import TablePlan
 from skdisent.exceptions import warn
@@ -509,8 +510,8 @@ def _warn_of_points(sample):
 
 def _warn_near_cap(change, value, error):
     if abs(change) > max(OWN_ROW_SHARE * abs(value), error, NOTHING):
-        # Rows that are far apart can make the change as large as floats go.
-        size = f"{change:+.2g} nats" if abs(change) < 100 else "more than 100 nats"
+        # Beyond it the sums over rows do not tell how large the change is.
+        size = f"{change:+.2g}" if abs(change) < CUT / 2 else f"more than {CUT / 2:.0f}"
         warn(
             f"the value of {value:.3g} would change by {size} if no draw saw its own "
             "row: the rows are so far apart that they identify each other. Pass more "

@@ -186,9 +186,10 @@ class SmoothTerms:
         middle, half = bounds.mean(axis=1), np.ptp(bounds, axis=1) / 2
         if half[0] > SMOOTH_HALF * std.min() or half[1] > SMOOTH_HALF:
             return None
-        means, log_stds = CHEBYSHEV_NODES * half[:, None] + middle[:, None]
+        means, log_stds = CHEBYSHEV_NODES * half[:, None] + [[0.0], [middle[1]]]
         nodes = np.repeat(means, N_SMOOTH), np.exp(np.tile(log_stds, N_SMOOTH))
-        masses = bin_masses(*nodes, inner)
+        # Around their middle the nodes are exact, however far from 0 the rows are.
+        masses = bin_masses(*nodes, inner - middle[0])
         values = np.column_stack([masses, masses**2, _row_entropies(masses)])
         # One axis after the other: the last axis holds the values.
         series = TO_CHEBYSHEV @ values.reshape(N_SMOOTH, -1)

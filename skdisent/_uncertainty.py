@@ -2,6 +2,11 @@
 
 import numpy as np
 
+# Of the components of control variates: the least scale relative to the largest, and
+# the largest mean in standard errors, which chance exceeds once in two million.
+LEAST_SCALE = 1e-4
+LARGEST_OFFSET = 5.0
+
 
 def pairs(n_draws):
     """Return the first draw and the number of draws of each pair.
@@ -19,6 +24,10 @@ def regress_out(values, controls):
     noise that is left in the mean. They are one linear map for all values, so what
     holds between amounts holds between their estimates too.
 
+    The regression is on principal components of the controls. One that hardly varies,
+    or whose mean is far from 0 for its own noise, is left out: it is about rare events
+    that these draws have not seen, and would be given a coefficient without bound.
+
     Parameters
     ----------
     values : ndarray of shape (n_values, n_draws)
@@ -31,11 +40,18 @@ def regress_out(values, controls):
     residuals : ndarray of shape (n_values, n_draws)
         Values with the same means, of less noise.
     rank : int
-        Number of independent controls.
+        Number of components used.
     """
-    noise = [_within_pairs(one).T for one in (controls, values)]
-    coefficients, _, rank, _ = np.linalg.lstsq(*noise)
-    return values - coefficients.T @ controls, rank
+    directions, scales, noise = np.linalg.svd(
+        _within_pairs(controls), full_matrices=False
+    )
+    components = directions.T @ controls
+    errors = standard_error_of_pairs(components)
+    used = (scales > LEAST_SCALE * scales.max(initial=0.0)) & (
+        abs(components.mean(axis=1)) <= LARGEST_OFFSET * errors
+    )
+    coefficients = _within_pairs(values) @ (noise[used] / scales[used, None]).T
+    return values - coefficients @ components[used], used.sum()
 
 
 def _within_pairs(values):

@@ -24,7 +24,7 @@ class DisentanglementWarning(UserWarning):
 def warn(message):
     """Warn at the line, outside of the library, that led here."""
     package = __name__.partition(".")[0]
-    level, frame = 1, sys._getframe(1)
+    level, frame = 2, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[
         0
     ] in (package, "sklearn", "contextlib"):

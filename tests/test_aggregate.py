@@ -5,11 +5,12 @@ import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdisent import SEPIN, WINDIN, WSEPIN, GaussianPosterior, _kernels
+from skdisent import SEPIN, WINDIN, WSEPIN, GaussianPosterior, _aggregate, _kernels
 from skdisent._aggregate import draw, partition_entropies
 from skdisent._densities import LatentSets
 from skdisent._kernels import plain_log_sums
 from skdisent._uncertainty import standard_error_of_pairs
+from skdisent.exceptions import DisentanglementWarning
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdisent.exceptions.DisentanglementWarning"
@@ -305,3 +306,38 @@ def test_partition_entropies_of_points():
     of_0 = 0.75 * np.log(4 / 3) + quarter
     expected = [of_all, of_0, of_0, of_0, of_0]
     assert_allclose(partition_entropies(points, weight, sets), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("spacing", [5, 8, 11])
+def test_controls_about_rare_events_are_left_out(spacing, monkeypatch):
+    # Levels of the first latent overlap so rarely that no draw may see it: a control
+    # that hardly varies then is off its known mean, by what it has not seen.
+    rng = np.random.default_rng(0)
+    rest = rng.normal(size=(25, 2))
+    rest[:, 1] += rest[:, 0]
+    mean = np.array(
+        [[level, *row] for level in spacing * np.arange(4.0) for row in rest]
+    )
+    for seed in range(4):
+        metric = SEPIN(n_samples=2000, random_state=seed).fit(mean, np.ones_like(mean))
+        with monkeypatch.context() as patch:
+            patch.setattr(_aggregate, "PAIRS_PER_CONTROL", 10_000)
+            plain = SEPIN(n_samples=2000, random_state=seed)
+            plain.fit(mean, np.ones_like(mean))
+        # The same draws with and without controls differ by the noise taken out.
+        assert abs(metric.value_ - plain.value_) < 5 * plain.std_error_
+        assert abs(metric.information_ - plain.information_) < 0.1
+
+
+@pytest.mark.parametrize("exact_values", [0, 1 << 62])
+def test_a_row_that_is_alone_warns_on_both_ways(exact_values, monkeypatch):
+    rng = np.random.default_rng(0)
+    mean = 3 * rng.normal(size=(301, 12))
+    mean[300] = 1e6
+    weight = np.ones(301)
+    weight[300] = 130
+    monkeypatch.setattr(_aggregate, "EXACT_VALUES", exact_values)
+    with pytest.warns(DisentanglementWarning, match="if no draw saw its own row"):
+        SEPIN(n_samples=300, random_state=0).fit(
+            mean, np.ones_like(mean), sample_weight=weight
+        )

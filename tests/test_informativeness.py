@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 from skdisent import Informativeness, UniformDiscretizer
@@ -138,3 +139,19 @@ def test_score_before_fit_and_without_data(generic):
         Informativeness().fit(mean, std).score(Z_std=std)
     with pytest.raises(ValueError, match="features|latents"):
         Informativeness().fit(mean, std).score(mean[:, :2], std[:, :2])
+
+
+def test_a_method_that_changes_after_fit_is_asked_to_fit_again(generic):
+    mean, std, _ = generic()
+    metric = Informativeness(method="quadrature").fit(mean, std)
+    metric.set_params(method="quantization")
+    with pytest.raises(NotFittedError, match="fit"):
+        metric.score(mean, std)
+
+
+def test_a_refit_forgets_what_it_does_not_learn(generic):
+    mean, std, _ = generic()
+    metric = Informativeness().fit(mean, std)
+    assert hasattr(metric, "discretizer_")
+    metric.set_params(method="quadrature").fit(mean, std)
+    assert not hasattr(metric, "discretizer_")

@@ -156,3 +156,14 @@ def test_amounts_on_real_posteriors(model, load_reference, monkeypatch):
     for name in ("latent_values_", "informativeness_", "information_", "std_error_"):
         fast, plain = (getattr(one, name) for one in found)
         assert_allclose(fast, plain, rtol=0, atol=1e-5)
+
+
+def test_sets_whose_densities_are_far_apart():
+    # All 40 latents have a density of e**240 where the empty rest of the one group has
+    # 1: what is small beside the one is not beside the other.
+    rng = np.random.default_rng(0)
+    mean = 1e-3 * rng.normal(size=(400, 40))
+    plain, fast = both_ways(mean, np.full_like(mean, 1e-3), (tuple(range(40)),))
+    assert plain[0].mean() > 150
+    assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
+    assert_allclose(fast[2], 0, atol=PRECISIONS[0].rounding)

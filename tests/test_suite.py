@@ -248,3 +248,31 @@ def test_nothing_is_printed(data, capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == ""
+
+
+def test_score_of_other_data_shares_estimates(data, monkeypatch):
+    mean, std, y = data
+    suite = MetricSuite(all_metrics()).fit(mean, std, y)
+    alone = {
+        name: metric.score(mean[::2], std[::2], y[::2])
+        for name, metric in suite.metrics_.items()
+    }
+    prepared = []
+    original = TablePlan.prepare
+    monkeypatch.setattr(
+        TablePlan, "prepare", lambda *a: prepared.append(a) or original(*a)
+    )
+    before = {name: dict(vars(metric)) for name, metric in suite.metrics_.items()}
+    together = suite.score(mean[::2], std[::2], y[::2])
+    assert len(prepared) == 1
+    assert together == pytest.approx(alone, abs=1e-12)
+    for name, metric in suite.metrics_.items():
+        assert vars(metric).keys() == before[name].keys()
+        assert all(value is before[name][key] for key, value in vars(metric).items())
+
+
+def test_warnings_point_at_the_line_that_led_to_them(data):
+    mean, std, _ = data
+    with pytest.warns(DisentanglementWarning) as caught:
+        SEPIN(n_samples=10).fit(mean)
+    assert {one.filename for one in caught} == {__file__}

@@ -481,6 +481,7 @@ SMOOTH = {
     "wider than the bins": (0.5, 10.0, 0.05),
     "a few rows far off": (0.02, 0.97, 0.03),
     "sharp": (1.0, 0.05, 0.3),
+    "far from 0": (0.02, 0.97, 0.03),
 }
 
 
@@ -497,6 +498,8 @@ def test_series_of_rows_that_hardly_differ(name, n, monkeypatch):
     factors = sparse.csr_array((np.ones(n), (np.arange(n), codes)), shape=(n, 4))
     design = design_matrix(rng.dirichlet(np.ones(n)), factors)
     inner = np.linspace(-4, 4, 102)[1:-1]
+    if name == "far from 0":
+        mean, inner = mean + 2**20, inner + 2**20
 
     fast = latent_table(mean, std, inner, design)
     monkeypatch.setattr(_tables, "SMOOTH_ROWS", n + 1)
