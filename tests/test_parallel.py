@@ -171,7 +171,9 @@ def test_dask_agrees(cluster, assert_same_fits, search, sprites):
 # An interrupt
 
 LONG_FIT = """
-import sys, warnings
+import signal, sys
+# A shell that runs the tests in the background has interrupts ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np
 from joblib import parallel_config
 from skdisent import SEPIN
