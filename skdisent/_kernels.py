@@ -1,26 +1,26 @@
 """Log of sums of weighted Gaussian densities over all rows, for many sets of latents.
 
 Two ways to the same sums. The plain one takes differences of draws and means in float64
-and keeps the largest term apart. The fast one writes the exponents of all sets as one
-matrix product, around a local origin and relative to each draw's own row, in the
-narrowest floats that hold them to a known error; rows too far from a block of draws to
-change a digit are left out by a bound.
+and keeps the largest term apart. The fast one goes through blocks of neighbouring draws:
+rows too far from a block to change a digit are left out by a bound, and the exponents of
+the others are one matrix product a set, around the middle of the block, in the narrowest
+floats that hold them to a known error (`_expansions`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from skdisent._densities import HALF_LOG_2PI
+from skdisent._expansions import DiagonalRows, SteadyLatents
 
 # Draws at a time and log-densities held at a time: they fit into a core's cache.
 BLOCK_DRAWS = 32
 BLOCK_VALUES = 1 << 17
 
-# The same for the fast way: draws, rows that are looked at, rows in one product.
-COMPACT_DRAWS = 128
+# The same for the fast way: draws in a block, rows that are looked at, rows in a product.
+COMPACT_DRAWS = 64
 CHUNK_ROWS = 1 << 13
-PRODUCT_VALUES = 1 << 18
+PRODUCT_ROWS = 1 << 11
 
 # Rows below e**-CUT of a draw's own row, all together, change no digit.
 CUT = 45.0
@@ -71,22 +71,19 @@ class Precision:
     rounding : float
         Error of a single exponent that is allowed. Errors have either sign and average
         out over rows and draws.
-    lowest, highest : float
-        Exponents, relative to the own row's of all latents, between which those of
-        every set's own row and of all others must stay.
+    highest : float
+        Largest exponent, relative to that of the own row.
     """
 
     dtype: type
     rounding: float
-    lowest: float
     highest: float
 
-    def holds(self, square, lowest, highest, std):
+    def holds(self, square, highest, std):
         """Return whether it holds such squares, exponents and inverse variances."""
         limits = np.finfo(self.dtype)
         return (
             square * limits.eps <= self.rounding
-            and self.lowest < lowest
             and highest < self.highest
             and std > limits.tiny**0.25
         )
@@ -94,12 +91,12 @@ class Precision:
     @property
     def smallest(self):
         """Exponent below which exponentials are denormal, and slow to compute."""
-        return np.log(np.finfo(self.dtype).tiny) + 1
+        return self.dtype(np.log(np.finfo(self.dtype).tiny) + 1)
 
 
 PRECISIONS = (
-    Precision(np.float32, 1e-3, -40.0, 80.0),
-    Precision(np.float64, 1e-8, -600.0, 700.0),
+    Precision(np.float32, 1e-3, 80.0),
+    Precision(np.float64, 1e-8, 700.0),
 )
 
 
@@ -107,21 +104,20 @@ class PrecisionError(ArithmeticError):
     """No type of float holds the exponents of the fast way."""
 
 
-def narrowest(square, lowest, highest, std):
+def narrowest(square, highest, std):
     """Return the narrowest precision that holds the work.
 
     Parameters
     ----------
     square : float
         Largest sum of squared distances in units of std, halved.
-    lowest, highest : float
-        Least exponent of a set's own row and largest of any row, relative to that of
-        all latents of the own row.
+    highest : float
+        Largest exponent of any row relative to that of a draw's own row.
     std : float
         Smallest std.
     """
     for precision in PRECISIONS:
-        if precision.holds(square, lowest, highest, std):
+        if precision.holds(square, highest, std):
             return precision
     raise PrecisionError
 
@@ -147,114 +143,129 @@ def compact_blocks(z, std):
     return blocks
 
 
-def diagonal_log_sums(posterior, log_weight, rows, z, own, sets, wanted):
+def fast_log_sums(posterior, log_weight, rows, z, own, sets, wanted):
     """Return what `GaussianPosterior.log_sums` gives, the fast way where it can.
 
     A sum is too small where it is less than e**-CUT of the own row.
     """
+    blocks = [
+        _Block(some, z[some], rows[some], own[np.ix_(wanted, some)])
+        for some in compact_blocks(z, posterior.std)
+    ]
+    for start in range(0, len(log_weight), CHUNK_ROWS):
+        chunk = slice(start, start + CHUNK_ROWS)
+        part = _Chunk(start, posterior[chunk], log_weight[chunk], z, sets, wanted)
+        for block in blocks:
+            block.add(part)
     result = np.empty((len(wanted), len(z)))
-    for some in compact_blocks(z, posterior.std):
-        block = _Block(z[some], rows[some], own[:, some], sets, wanted)
-        try:
-            result[:, some] = block.log_sums(posterior, log_weight)
-        except PrecisionError:
-            result[:, some] = plain_log_sums(
-                posterior, log_weight, rows[some], z[some], sets, wanted
-            )
+    for block in blocks:
+        result[:, block.draws] = block.log_total
     return result
+
+
+class _Chunk:
+    """Some rows, from `start` on, and what all blocks of draws need of them."""
+
+    def __init__(self, start, posterior, log_weight, z, sets, wanted):
+        self.start, self.posterior, self.log_weight = start, posterior, log_weight
+        self.sets, self.wanted = sets, wanted
+        self.rows = DiagonalRows(posterior, log_weight, sets.membership[wanted])
+        self.steady = SteadyLatents(self.rows, z.min(axis=0), z.max(axis=0))
+        self.steady_weights = self.steady.weights(z)
+
+    def columns(self, k, some, dtype):
+        """Return what the densities of some rows are summed with, for the k-th set.
+
+        Ones, and beside all latents what leaves the steady ones out.
+        """
+        if k > 0:
+            return np.ones((len(some), 1), dtype)
+        factors = self.steady.factors(dtype)
+        return factors if len(some) == len(factors) else factors[some]
 
 
 class _Block:
     """Some neighbouring draws, and their sums over rows so far."""
 
-    def __init__(self, z, rows, own, sets, wanted):
-        self.rows, self.sets, self.wanted = rows, sets, wanted
-        self.members = sets.membership[wanted]
+    def __init__(self, draws, z, rows, own):
+        self.draws, self.z, self.rows, self.own = draws, z, rows, own
         self.origin = (z.max(axis=0) + z.min(axis=0)) / 2
-        self.z = z - self.origin
-        self.reach = abs(self.z).max(axis=0)[:, None]
-        self.reference = own[0]
-        self.least = own[wanted].min(axis=1)[:, None]
-        self.lowest = (own[wanted] - own[0]).min()
-        self.total = np.zeros((len(z), len(wanted)))
+        self.reach = abs(z - self.origin).max(axis=0)
+        self.log_total = np.full(own.shape, -np.inf)
 
-    def log_sums(self, posterior, log_weight):
-        """Return the logs of the sums over all rows, (n_wanted, n_draws)."""
-        for start in range(0, len(log_weight), CHUNK_ROWS):
-            chunk = slice(start, start + CHUNK_ROWS)
-            mean, std = posterior.mean[chunk].T, posterior.std[chunk].T
-            self.add(start, mean, std, log_weight[chunk])
-        with np.errstate(divide="ignore"):  # no other row: log 0
-            return (np.log(self.total) + self.reference[:, None]).T
-
-    def add(self, start, mean, std, log_weight):
-        """Add rows from `start` on; mean and std have shape (n_latents, n_rows)."""
-        offset = mean - self.origin[:, None]
-        log_std = np.log(std) + HALF_LOG_2PI
-        apart = np.abs(offset)
-        nearest = np.maximum(apart - self.reach, 0.0)
-        with np.errstate(over="ignore"):  # a distance beyond the floats is far
-            nearest /= std
-            nearest *= nearest
-            square = (((apart + self.reach) / std) ** 2).sum(axis=0) / 2
-        bound = self.sets.sums(-0.5 * nearest - log_std, log_weight)[self.wanted]
-        kept = np.flatnonzero((bound - self.least > -CUT).any(axis=0))
-        if not len(kept):
+    def add(self, chunk):
+        """Add the rows of a chunk."""
+        around = chunk.rows.around(self.origin, self.reach)
+        bound = around.bound - self.own.min(axis=1)[:, None]
+        kept = bound > -CUT
+        some = np.flatnonzero(kept.any(axis=0))
+        if not len(some):
             return
-        offset, std, log_std = offset[:, kept], std[:, kept], log_std[:, kept]
-        precision = narrowest(
-            square[kept].max(),
-            self.lowest,
-            bound[:, kept].max() - self.reference.min(),
-            std.min(),
-        )
-        own = _positions(kept + start, self.rows)
-        size = max(1, PRODUCT_VALUES // (len(self.z) * len(self.wanted)))
-        for first in range(0, len(kept), size):
-            some = slice(first, first + size)
-            features = self._row_features(
-                offset[:, some],
-                std[:, some],
-                log_std[:, some],
-                log_weight[kept[some]],
-                precision.dtype,
+        try:
+            precision = narrowest(
+                around.square[some].max(), bound.max(), chunk.rows.least_std
             )
-            self._add_product(features, precision, own - first)
+        except PrecisionError:
+            added = self._plain(chunk, some)
+        else:
+            with np.errstate(divide="ignore"):  # no other row: log 0
+                added = np.log(self._sums(chunk, around, kept, precision)) + self.own
+        np.logaddexp(self.log_total, added, out=self.log_total)
 
-    def _row_features(self, offset, std, log_std, log_weight, dtype):
-        """Return the features of rows, (2 * n_latents + 2, n_wanted, n_rows).
+    def _sums(self, chunk, around, kept, precision):
+        """Return sums relative to the own row from products, (n_wanted, n_draws)."""
+        around.expand(precision.dtype)
+        steady = chunk.steady
+        kept[0] |= kept[steady.sets].any(axis=0)
+        total = np.zeros(self.own.shape)
+        for k in np.setdiff1d(np.flatnonzero(kept.any(axis=1)), steady.sets):
+            some = np.flatnonzero(kept[k])
+            columns = chunk.columns(k, some, precision.dtype)
+            products = _exponentials(
+                around.row_features(k, some),
+                around.draw_features(k, self.z - self.origin, self.own[k]),
+                _positions(some + chunk.start, self.rows),
+                precision,
+            )
+            sums = sum(columns[piece].T @ terms for piece, terms in products)
+            total[k] = sums[0]
+            if k == 0:
+                at_nodes = sums[1:].reshape(-1, steady.n_nodes, len(self.z))
+                weights = chunk.steady_weights[..., self.draws]
+                total[steady.sets] = (at_nodes * weights).sum(axis=1)
+        total[steady.sets] *= np.exp(self.own[0] - self.own[steady.sets])
+        return total
 
-        The exponent of a set is their product with the features of a draw: the sum over
-        the set of -(z - m)**2 / (2 * std**2) - log(std), multiplied out.
-        """
-        n_latents = len(offset)
-        quadratic = -0.5 / (std * std)
-        linear = -2 * quadratic * offset
-        constant = -0.5 * linear * offset - log_std
-        shape = (2 * n_latents + 2, len(self.wanted), offset.shape[1])
-        features = np.empty(shape, dtype)
-        members = self.members.T[:, :, None].astype(dtype)
-        for part, one in (
-            (slice(n_latents), quadratic),
-            (slice(n_latents, -2), linear),
-        ):
-            np.multiply(members, one.astype(dtype)[:, None, :], out=features[part])
-        features[-2] = self.sets.sums(constant, log_weight)[self.wanted]
-        features[-1] = 1.0
-        return features
+    def _plain(self, chunk, some):
+        return plain_log_sums(
+            chunk.posterior[some],
+            chunk.log_weight[some],
+            _positions(some + chunk.start, self.rows),
+            self.z,
+            chunk.sets,
+            chunk.wanted,
+        )
 
-    def _add_product(self, features, precision, own):
-        ones = np.ones((len(self.z), 1))
-        draws = np.hstack([self.z * self.z, self.z, ones, -self.reference[:, None]])
-        n_wanted, n_rows = features.shape[1:]
-        exponents = draws.astype(precision.dtype) @ features.reshape(len(features), -1)
+
+def _exponentials(rows, draws, own, precision):
+    """Yield slices of the rows, and e to their exponents, (n_rows, n_draws).
+
+    Each draw's own row, where `own` says, counts as nothing.
+    """
+    draws = draws.astype(precision.dtype)
+    highest = precision.dtype(precision.highest)
+    # Fresh memory for every piece would take as long as its exponentials.
+    buffer = np.empty((min(PRODUCT_ROWS, len(rows)), draws.shape[1]), draws.dtype)
+    for first in range(0, len(rows), PRODUCT_ROWS):
+        piece = slice(first, first + PRODUCT_ROWS)
+        exponents = buffer[: len(rows[piece])]
+        np.matmul(rows[piece], draws, out=exponents)
         # What is that small beside the own row changes no digit.
-        np.maximum(exponents, precision.smallest, out=exponents)
-        exponents = exponents.reshape(len(self.z), n_wanted, n_rows)
-        inside = np.flatnonzero((own >= 0) & (own < n_rows))
-        exponents[inside, :, own[inside]] = -np.inf
-        np.exp(exponents, out=exponents)
-        self.total += exponents.sum(axis=2)
+        np.clip(exponents, precision.smallest, highest, out=exponents)
+        here = own - first
+        inside = np.flatnonzero((here >= 0) & (here < len(exponents)))
+        exponents[here[inside], inside] = -np.inf
+        yield piece, np.exp(exponents, out=exponents)
 
 
 def _positions(sorted_values, wanted):

@@ -8,7 +8,7 @@ from skdisent._densities import (
     cholesky,
     log_diagonal,
 )
-from skdisent._kernels import diagonal_log_sums, plain_log_sums
+from skdisent._kernels import fast_log_sums, plain_log_sums
 from skdisent._validation import (
     as_array,
     as_float_array,
@@ -299,7 +299,7 @@ class GaussianPosterior:
         ndarray of shape (n_wanted, n_draws)
         """
         if fast and self.covariance is None:
-            return diagonal_log_sums(self, log_weight, rows, z, own, sets, wanted)
+            return fast_log_sums(self, log_weight, rows, z, own, sets, wanted)
         return plain_log_sums(self, log_weight, rows, z, sets, wanted)
 
     def _log_volumes(self, sets, rows=None):

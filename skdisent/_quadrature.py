@@ -17,22 +17,31 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from scipy import sparse
 from scipy.special import xlogy
 
 from skdisent._plan import Plan, delayed
-from skdisent._tables import design_matrix, factor_entropies
+from skdisent._tables import design_matrix, factor_entropies, grouped
 
 REACH = 9.0
 N_NODES = 12
 # Values held at a time, and Gaussians spread out at a time.
 BLOCK_VALUES = 1 << 21
-BLOCK_ROWS = 1 << 9
+BLOCK_ROWS = 1 << 10
 DEEPEST = 50
+# Where halving starts if no Gaussian is wider.
+FIRST_LEVEL = 8
 # Points inside an interval that is finer would be rounded by more than 1e-8 of it.
 DEEPEST_AT_POINTS = 26
 # A narrower Gaussian has densities beyond the floats.
 SMALLEST = 1e-300
+# Terms of a series in mean and in log std, the least that counts in units of a density
+# of width 1, and the Gaussians per interval and class that make a series worth its cost.
+N_TERMS = 20
+LEAST_TERM = 1e-17
+ROWS_PER_CELL = 4
+SQRT_2PI = np.sqrt(2 * np.pi)
 
 
 def _unit_rule():
@@ -80,20 +89,29 @@ class Mixture:
 
     def densities(self, rows, level, intervals):
         """Return sums over rows at the nodes, (1 + n_classes, n_intervals, N_NODES)."""
-        total = np.zeros((self.design.shape[1], len(intervals), N_NODES))
+        width = self.design.shape[1]
+        total = np.zeros((width, len(intervals), N_NODES))
         # Rows side by side reach few intervals, so that a block of them stays in cache.
         rows = rows[np.argsort(self.mean[rows], kind="stable")]
+        step = self.width / 2**level
+        series = CellSeries(self.std[rows] / step)
         for start in range(0, len(rows), BLOCK_ROWS):
             some = rows[start : start + BLOCK_ROWS]
             first, last = self.intervals_of(some, level)
             begin = np.searchsorted(intervals, first)
             end = np.searchsorted(intervals, last, side="right")
             reach = slice(begin.min(), end.max())
-            at_nodes = self._spread(
-                some, level, intervals[reach], begin - reach.start, end - begin
-            )
-            sums = self.design[some].T.tocsr() @ at_nodes
-            total[:, reach] += sums.toarray().reshape(len(total), -1, N_NODES)
+            center = (self.mean[some] - self.low) / step
+            if len(some) > ROWS_PER_CELL * width * (1 + np.ptp(np.floor(center))):
+                relative = center, self.std[some] / step
+                sums = series.sums(*relative, self.design[some], intervals[reach])
+                sums /= step
+            else:
+                at_nodes = self._spread(
+                    some, level, intervals[reach], begin - reach.start, end - begin
+                )
+                sums = (self.design[some].T.tocsr() @ at_nodes).toarray()
+            total[:, reach] += sums.reshape(width, -1, N_NODES)
         return total
 
     def _spread(self, rows, level, intervals, begin, counts):
@@ -127,8 +145,8 @@ class Mixture:
         Densities have shape (1 + n_classes, n_intervals, N_NODES). No Gaussian is
         narrower than the interval.
         """
-        everyone = np.arange(len(self.mean))
-        stack = [(0, np.zeros(1, dtype=np.int64), None, everyone)]
+        first = min(self.level.min(), FIRST_LEVEL)
+        stack = [(first, np.arange(2**first), None, np.arange(len(self.mean)))]
         most = max(1, BLOCK_VALUES // (N_NODES * self.design.shape[1]))
         while stack:
             level, intervals, density, rows = stack.pop()
@@ -142,6 +160,75 @@ class Mixture:
                 yield level, intervals[~halved], density[:, ~halved]
             halves = _halves(intervals[halved], density, halved)
             stack += _blocks(self, rows, level + 1, *halves, most)
+
+
+class CellSeries:
+    """Densities of Gaussians whose means share an interval, as Chebyshev series.
+
+    On intervals no wider than a Gaussian its values at the nodes are smooth functions of
+    where in its interval the mean is, and of the log of the std: many Gaussians add up
+    their terms, and the nodes are left to the sums. All is in units of the interval.
+
+    Parameters
+    ----------
+    std : ndarray of shape (n_rows,)
+        Stds of all Gaussians, from 1 to 2.
+    """
+
+    def __init__(self, std):
+        self.low, self.high = np.log(std.min()), np.log(std.max())
+        self.half = max((self.high - self.low) / 2, np.finfo(float).tiny)
+
+    @cached_property
+    def _series(self):
+        """Offsets of intervals, degrees in mean and std, and coefficients."""
+        farthest = int(np.ceil(REACH * np.exp(self.high)))
+        offsets = np.arange(-farthest, farthest + 1)
+        nodes = (offsets[:, None] + NODES).ravel()
+        of_std = 6 + int(np.ceil((N_TERMS - 6) * 2 * self.half / np.log(2)))
+        x, y = chebyshev.chebpts1(N_TERMS), chebyshev.chebpts1(of_std)
+        std = np.exp(self.low + (y + 1) * self.half)[:, None, None]
+        values = np.exp(-0.5 * ((nodes - (x[:, None] + 1) / 2) / std) ** 2)
+        values /= std * SQRT_2PI
+        # Values at the points to terms, one axis after the other.
+        terms = np.linalg.inv(chebyshev.chebvander(x, N_TERMS - 1)) @ values
+        to_terms = np.linalg.inv(chebyshev.chebvander(y, of_std - 1))
+        terms = np.tensordot(to_terms, terms, axes=1)
+        of_std, of_mean = np.nonzero(abs(terms).max(axis=2) > LEAST_TERM)
+        return offsets, of_mean, of_std, terms[of_std, of_mean]
+
+    def sums(self, center, std, design, intervals):
+        """Return sums of densities at the nodes of the intervals.
+
+        Parameters
+        ----------
+        center, std : ndarray of shape (n_rows,)
+            The Gaussians, sorted by their mean.
+        design : csr_array of shape (n_rows, width)
+            Their weights.
+        intervals : ndarray of int of shape (n_intervals,)
+            Sorted intervals, all that the Gaussians reach.
+
+        Returns
+        -------
+        ndarray of shape (width, n_intervals, N_NODES)
+        """
+        offsets, of_mean, of_std, terms = self._series
+        width = design.shape[1]
+        cell = np.floor(center).astype(np.int64)
+        x = 2 * (center - cell) - 1
+        y = (np.log(std) - self.low) / self.half - 1
+        powers = chebyshev.chebvander(x, of_mean.max())[:, of_mean]
+        powers *= chebyshev.chebvander(y, of_std.max())[:, of_std]
+        cells, group = np.unique(cell, return_inverse=True)
+        moments = grouped(design, group, len(cells)).T @ powers
+        densities = (moments @ terms).reshape(len(cells), width, -1, N_NODES)
+        reached = cells[:, None] + offsets
+        place = np.minimum(np.searchsorted(intervals, reached), len(intervals) - 1)
+        inside = intervals[place] == reached
+        result = np.zeros((len(intervals), width, N_NODES))
+        np.add.at(result, place[inside], np.swapaxes(densities, 1, 2)[inside])
+        return np.swapaxes(result, 0, 1)
 
 
 def integrate(mixture, integrand):

@@ -80,18 +80,17 @@ def design_matrix(weight, factors=None, groups=None):
     columns = sparse.csr_array(np.ones((len(weight), 1)))
     if factors is not None:
         columns = sparse.hstack([columns, factors], format="csr")
-    n_terms = np.diff(columns.indptr)
-    width, n_groups = columns.shape[1], 1
-    offset = 0
-    if groups is not None:
-        offset, n_groups = np.repeat(groups * width, n_terms), groups.max() + 1
+    columns.data *= np.repeat(weight, np.diff(columns.indptr))
+    return columns if groups is None else grouped(columns, groups, groups.max() + 1)
+
+
+def grouped(columns, groups, n_groups):
+    """Return columns for each group of rows: those of a row offset by its group."""
+    width = columns.shape[1]
+    offset = np.repeat(groups * width, np.diff(columns.indptr))
     return sparse.csr_array(
-        (
-            columns.data * np.repeat(weight, n_terms),
-            columns.indices + offset,
-            columns.indptr,
-        ),
-        shape=(len(weight), n_groups * width),
+        (columns.data, columns.indices + offset, columns.indptr),
+        shape=(columns.shape[0], n_groups * width),
     )
 
 

@@ -12,7 +12,7 @@ from skdisent._kernels import (
     CUT,
     PRECISIONS,
     compact_blocks,
-    diagonal_log_sums,
+    fast_log_sums,
     plain_log_sums,
 )
 
@@ -75,7 +75,7 @@ def both_ways(mean, std, groups, weight=None, n_draws=300):
     wanted = np.arange(len(sets))
     arguments = (posterior, np.log(weight), rows, z)
     plain = plain_log_sums(*arguments, sets, wanted)
-    fast = diagonal_log_sums(*arguments, own, sets, wanted)
+    fast = fast_log_sums(*arguments, own, sets, wanted)
     return np.logaddexp(plain, own), np.logaddexp(fast, own)
 
 
