@@ -25,7 +25,7 @@ from skdisent._uncertainty import pairs, regress_out, standard_error_of_pairs
 
 # Log-densities in a task, about a second of work, and the least number of tasks.
 PART_VALUES = 1 << 28
-MIN_PARTS = 8
+MIN_PARTS = 4
 
 # Up to so many log-densities the last digit costs little; beyond it float32 errors of
 # about 1e-6 nats are far below the noise of the draws.

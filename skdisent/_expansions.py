@@ -42,6 +42,21 @@ class DiagonalRows:
         self.least_std = self.std.min()
         with np.errstate(over="ignore"):  # no precision holds a std that small
             self.inverse_variance = 1 / self.std / self.std
+        self._features = {}
+
+    def features(self, dtype):
+        """Return two arrays for features, (n_rows, 2 * n_latents + 2) each.
+
+        Inverse variances and ones, which no origin changes, stand in the first. They are
+        filled again for each origin, as fresh memory is slow.
+        """
+        if dtype not in self._features:
+            n_latents, n_rows = self.mean.shape
+            features = np.ones((n_rows, 2 * n_latents + 2), dtype)
+            with np.errstate(over="ignore"):
+                features[:, :n_latents] = self.inverse_variance.T
+            self._features[dtype] = features, np.empty_like(features)
+        return self._features[dtype]
 
     def around(self, origin, reach):
         """Return the expansions around an origin, for draws within reach of it."""
@@ -83,22 +98,25 @@ class DiagonalExpansions:
         They are right for rows whose `square` the type holds.
         """
         rows = self.rows
-        n_latents, n_rows = self.offset.shape
-        features = np.ones((n_rows, 2 * n_latents + 2), dtype)
+        self._features, self._chosen = rows.features(dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             linear = rows.inverse_variance * self.offset
-            features[:, n_latents:-2] = linear.T
+            self._features[:, len(linear) : -2] = linear.T
             linear *= self.offset
             linear *= -0.5
             linear -= rows.log_std
             self.constant = rows.members @ linear
             self.constant += rows.log_weight
-            features[:, :n_latents] = rows.inverse_variance.T
-        self.features = features
 
     def row_features(self, k, some):
-        """Return the features of some rows for the k-th set, (n_some, n_features)."""
-        features = self.features[some]
+        """Return the features of some rows for the k-th set, (n_some, n_features).
+
+        They hold until the next call.
+        """
+        features = self._features
+        if len(some) < len(features):
+            features = self._chosen[: len(some)]
+            np.take(self._features, some, axis=0, out=features, mode="clip")
         features[:, -2] = self.constant[k, some]
         return features
 
