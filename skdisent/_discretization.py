@@ -206,8 +206,12 @@ def bin_masses(mean, std, inner):
         signed = mean[:, None] - inner
         signed /= np.where(point, 1.0, std)[:, None]
     signed[point] = np.inf
-    step = np.copysign(ndtr(-abs(signed)), signed)
-    masses = np.diff(step, axis=1, prepend=0.0, append=0.0)
+    steps = np.zeros((len(mean), len(inner) + 2))
+    step = np.abs(signed, out=steps[:, 1:-1])
+    np.negative(step, out=step)
+    ndtr(step, out=step)
+    np.copysign(step, signed, out=step)
+    masses = steps[:, 1:] - steps[:, :-1]
     masses[np.arange(len(mean)), bin_indices(mean, inner)] += 1.0
     return masses
 

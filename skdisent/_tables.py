@@ -17,13 +17,17 @@ from skdisent._plan import Plan, delayed
 # Rows at a time: their bin masses fit into a core's cache.
 BATCH_ROWS = 512
 
+# Octaves of widths that count as alike.
+OCTAVES = 0.5
+
 # Rows at a time that a series may stand for; half the range of their means in stds, and
 # of their log stds, that it may cover; its nodes on each axis; what its last terms may
-# add to a mass; the least mass that it is used for.
+# add to a mass, and the least that a term adds; the least mass that it is used for.
 SMOOTH_ROWS = 4096
 SMOOTH_HALF = 0.2
 N_SMOOTH = 11
 LAST_TERMS = 1e-15
+LEAST_TERM = 1e-16
 SMOOTH_MASS = 1e-9
 CHEBYSHEV_NODES = np.cos(np.pi * (np.arange(N_SMOOTH) + 0.5) / N_SMOOTH)
 TO_CHEBYSHEV = np.linalg.inv(
@@ -110,12 +114,18 @@ def latent_table(mean, std, inner, design, n_groups=1):
     """
     shape = (design.shape[1], len(inner) + 1)
     sums = np.zeros(shape), np.zeros(shape), np.zeros(shape[0])
-    # Neighbours share a band of bins, outside of which they have no mass.
-    order = np.argsort(mean, kind="stable")
-    mean, std, design = mean[order], std[order], design[order]
-    for start in range(0, len(mean), SMOOTH_ROWS):
-        rows = slice(start, start + SMOOTH_ROWS)
-        _add_rows(sums, mean[rows], std[rows], inner, design[rows])
+    # Rows of like widths, and neighbours among them, share a band of bins, outside of
+    # which they have no mass.
+    with np.errstate(divide="ignore"):  # points have a width of their own
+        width = np.floor(np.log2(std) / OCTAVES)
+    order = np.lexsort((mean, width))
+    mean, std, width = mean[order], std[order], width[order]
+    design = design[order]
+    changes = np.flatnonzero(width[1:] != width[:-1]) + 1
+    for first, last in zip([0, *changes], [*changes, len(mean)], strict=True):
+        for start in range(first, last, SMOOTH_ROWS):
+            rows = slice(start, min(start + SMOOTH_ROWS, last))
+            _add_rows(sums, mean[rows], std[rows], inner, design[rows])
     mass, squares, row_entropy = (
         one.reshape(n_groups, -1, *one.shape[1:]) for one in sums
     )
@@ -130,7 +140,7 @@ def _add_rows(sums, mean, std, inner, design):
         return
     for start in range(0, len(mean), BATCH_ROWS):
         rows = slice(start, start + BATCH_ROWS)
-        _add_batch(sums, mean[rows], std[rows], inner, design[rows].T.tocsr())
+        _add_batch(sums, mean[rows], std[rows], inner, design[rows].T)
 
 
 def _add_batch(sums, mean, std, inner, columns):
@@ -167,12 +177,15 @@ class SmoothTerms:
     ----------
     middle, half : ndarray of shape (2,)
         The rectangle of mean and log std.
+    degrees : tuple of two ndarrays of shape (n_terms,)
+        Degrees of the terms in mean and in log std.
     coefficients : ndarray of shape (n_terms, 2 * n_bins + 1)
         Of masses, squares and entropies.
     """
 
-    def __init__(self, middle, half, coefficients):
-        self.middle, self.half, self.coefficients = middle, half, coefficients
+    def __init__(self, middle, half, degrees, coefficients):
+        self.middle, self.half = middle, half
+        self.degrees, self.coefficients = degrees, coefficients
 
     @classmethod
     def of(cls, mean, std, inner):
@@ -193,14 +206,16 @@ class SmoothTerms:
         # One axis after the other: the last axis holds the values.
         series = TO_CHEBYSHEV @ values.reshape(N_SMOOTH, -1)
         series = TO_CHEBYSHEV @ series.reshape(N_SMOOTH, N_SMOOTH, -1)
-        last = abs(series[DEGREES >= N_SMOOTH - 1]).max(axis=0)
-        if last.max() > LAST_TERMS or masses.min() < SMOOTH_MASS:
+        largest = abs(series).max(axis=2)
+        last = largest[DEGREES >= N_SMOOTH - 1].max()
+        if last > LAST_TERMS or masses.min() < SMOOTH_MASS:
             return None
-        return cls(middle, half, series[DEGREES < N_SMOOTH])
+        degrees = np.nonzero(largest > LEAST_TERM)
+        return cls(middle, half, degrees, series[degrees])
 
     def add(self, sums, mean, std, design):
-        """Add the rows to the sums, in place."""
-        columns = design.T.tocsr()
+        """Add rows to the sums of masses, squared masses and entropies, in place."""
+        columns = design.T
         terms = self._terms(mean, np.log(std))
         by_column = (columns @ terms) @ self.coefficients
         squared = (columns.power(2) @ terms) @ self.coefficients
@@ -214,11 +229,10 @@ class SmoothTerms:
         scale = np.where(self.half > 0, self.half, 1.0)
         x = (mean - self.middle[0]) / scale[0]
         y = (log_std - self.middle[1]) / scale[1]
-        powers = [
-            np.polynomial.chebyshev.chebvander(one, N_SMOOTH - 1) for one in (x, y)
-        ]
-        j, k = np.nonzero(DEGREES < N_SMOOTH)
-        return powers[0][:, j] * powers[1][:, k]
+        j, k = self.degrees
+        terms = np.polynomial.chebyshev.chebvander(x, j.max())[:, j]
+        terms *= np.polynomial.chebyshev.chebvander(y, k.max())[:, k]
+        return terms
 
 
 @dataclass(frozen=True)
