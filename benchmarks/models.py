@@ -1,4 +1,4 @@
-"""Real posteriors to measure on: those that the tests read."""
+"""Real posteriors to measure on, those that the tests read, and what is fitted."""
 
 import io
 import lzma
@@ -6,7 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from skdisent import GaussianPosterior
+from skdisent import (
+    INDIN,
+    JEMMIG,
+    MISJED,
+    RMIG,
+    SEPIN,
+    WINDIN,
+    WSEPIN,
+    GaussianPosterior,
+    Informativeness,
+)
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 NAMES = ["betavae_b4", "betavae_b16", "pca_10", "fa_8"]
@@ -24,3 +34,28 @@ def load(name):
     std = np.broadcast_to(std, mean.shape)
     posterior = GaussianPosterior(mean.astype(np.float64), std.astype(np.float64))
     return posterior, arrays["y"].T.astype(np.int64)
+
+
+def tiled(posterior, y, n_rows):
+    """Return n_rows rows of a real model, repeated with jitter."""
+    rng = np.random.default_rng(0)
+    rows = np.arange(n_rows) % len(posterior)
+    jitter = 0.1 * rng.standard_normal((n_rows, posterior.shape[1]))
+    mean = posterior.mean[rows] + jitter * posterior.std[rows]
+    return GaussianPosterior(mean, posterior.std[rows]), y[rows]
+
+
+def all_metrics(n_draws, n_jobs=None):
+    """Return the eight metrics by name, those of draws with the same seed."""
+    jobs = {"n_jobs": n_jobs}
+    draws = {"n_samples": n_draws, "random_state": 0, **jobs}
+    return {
+        "informativeness": Informativeness(**jobs),
+        "rmig": RMIG(**jobs),
+        "jemmig": JEMMIG(**jobs),
+        "misjed": MISJED(**jobs),
+        "sepin": SEPIN(**draws),
+        "wsepin": WSEPIN(**draws),
+        "indin": INDIN(**draws),
+        "windin": WINDIN(**draws),
+    }

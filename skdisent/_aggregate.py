@@ -5,6 +5,7 @@ is the mean of a linear combination of log-densities, so it has the standard err
 one mean, and amounts that are compared share their noise.
 """
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,8 +24,10 @@ from skdisent._quadrature import (
 from skdisent._tables import design_matrix, entropy
 from skdisent._uncertainty import pairs, regress_out, standard_error_of_pairs
 
-# Log-densities in a task, about a second of work, and the least number of tasks.
+# Log-densities in a task, about a second of work; blocks of draws that share what a
+# task needs of every row; the least number of tasks.
 PART_VALUES = 1 << 28
+PART_BLOCKS = 4
 MIN_PARTS = 4
 
 # Up to so many log-densities the last digit costs little; beyond it float32 errors of
@@ -151,9 +154,11 @@ def draw(posterior, weight, n_draws, random_state=None):
 def _sum_tasks(posterior, weight, rows, z, own, sets, summed):
     """Return parts of neighbouring draws, and tasks that give their sums over rows."""
     n_values = len(weight) * len(z) * len(summed)
-    n_parts = min(max(n_values // PART_VALUES + 1, MIN_PARTS), len(z))
-    order = np.concatenate(compact_blocks(z, posterior.marginal_std))
-    parts = np.array_split(order, n_parts)
+    blocks = compact_blocks(z, posterior.marginal_std)
+    most = max(len(blocks) // PART_BLOCKS, MIN_PARTS)
+    n_parts = min(max(n_values // PART_VALUES + 1, MIN_PARTS), most, len(blocks))
+    ends = np.linspace(0, len(blocks), n_parts + 1).astype(int)
+    parts = [np.concatenate(blocks[a:b]) for a, b in itertools.pairwise(ends)]
     log_weight = np.log(weight)
     tasks = [
         delayed(posterior._log_sums)(

@@ -1,14 +1,15 @@
 """Exponents of Gaussian densities as polynomials of the draw, around a near origin.
 
-The log-density of a row at a draw z, a sum of ``-(z - m)**2 / (2 * std**2) - log(std)``,
-is multiplied out: quadratic, linear and constant coefficients of the row times the same
-powers of the draw. The exponents of many rows at many draws are one matrix product then.
+The log-density of a row at a draw z, a sum of ``-(z - m)**2 / (2 * std**2)`` and of
+constants, is multiplied out: quadratic, linear and constant coefficients of the row
+times the same powers of the draw. The exponents of many rows at many draws are one
+matrix product then.
 """
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from skdisent._densities import HALF_LOG_2PI
+from skdisent._densities import HALF_LOG_2PI, cholesky, log_diagonal
 
 # Distances in stds beyond this are as good as infinite, and squares of them add up
 # without rounding.
@@ -20,6 +21,10 @@ FAR = 100.0
 NODE_COUNTS = (8, 12, 16)
 ELLIPSES = np.array([4.0, 6.0, 8.0, 12.0, 16.0])
 STEADY_ERROR = 1e-6
+
+# Variance of a latent over that given the others, up to which precisions that are
+# subtracted from each other keep 10 digits.
+LARGEST_INFLATION = 1e6
 
 
 class DiagonalRows:
@@ -33,11 +38,19 @@ class DiagonalRows:
         Log-weights of the rows.
     members : ndarray of shape (n_wanted, n_latents)
         Which latents are in each wanted set, ones and zeros; all of them in the first.
+
+    Attributes
+    ----------
+    least_std : float
+        Smallest std of a latent given the others.
+    all_but_one : ndarray of int
+        The sets that lack one latent, whose density is a factor of that of all.
     """
 
     def __init__(self, posterior, log_weight, members):
         self.mean, self.std = posterior.mean.T.copy(), posterior.std.T.copy()
         self.log_weight, self.members = log_weight, members
+        self.all_but_one = np.flatnonzero(members.sum(axis=1) == len(self.mean) - 1)
         self.log_std = np.log(self.std) + HALF_LOG_2PI
         self.least_std = self.std.min()
         with np.errstate(over="ignore"):  # no precision holds a std that small
@@ -47,8 +60,8 @@ class DiagonalRows:
     def features(self, dtype):
         """Return two arrays for features, (n_rows, 2 * n_latents + 2) each.
 
-        Inverse variances and ones, which no origin changes, stand in the first. They are
-        filled again for each origin, as fresh memory is slow.
+        Inverse variances and ones, which no origin changes, stand in the first. They
+        are filled again for each origin, as fresh memory is slow.
         """
         if dtype not in self._features:
             n_latents, n_rows = self.mean.shape
@@ -57,6 +70,11 @@ class DiagonalRows:
                 features[:, :n_latents] = self.inverse_variance.T
             self._features[dtype] = features, np.empty_like(features)
         return self._features[dtype]
+
+    @staticmethod
+    def values_per_row(n_wanted, n_latents):
+        """Return how many values are held for a row."""
+        return n_wanted * NODE_COUNTS[-1] + 10 * n_latents
 
     def around(self, origin, reach):
         """Return the expansions around an origin, for draws within reach of it."""
@@ -130,6 +148,146 @@ class DiagonalExpansions:
         return np.vstack([-0.5 * z * z, z, np.ones_like(own), -own])
 
 
+class FullRows:
+    """Some rows with a covariance matrix, one a row or one for all.
+
+    The precision of all but a group of latents is a Schur complement of that of all.
+    Its digits are enough unless a latent is nearly a function of the others; then no
+    type of float holds the rows.
+
+    Parameters and attributes are those of `DiagonalRows`; the density of no latent is a
+    factor of that of all.
+    """
+
+    all_but_one = np.empty(0, dtype=np.intp)
+
+    def __init__(self, posterior, log_weight, members):
+        self.mean, self.std = posterior.mean.T.copy(), posterior.marginal_std.T.copy()
+        self.log_weight, self.members = log_weight, members
+        n_latents = len(self.mean)
+        covariance = posterior.covariance.reshape(-1, n_latents, n_latents)
+        whole = np.linalg.inv(covariance)
+        self.inverse_std = np.sqrt(np.diagonal(whole, axis1=1, axis2=2)).T
+        inflation = (self.std * self.inverse_std).max() ** 2
+        holds = inflation < LARGEST_INFLATION
+        self.least_std = 1 / self.inverse_std.max() if holds else 0.0
+        log_volume = log_diagonal(cholesky(covariance, np.arange(n_latents)))
+        self.precision, self.log_scale = [], []
+        for inside in members.astype(bool):
+            precision, volume = _of_set(covariance, whole, log_volume, inside)
+            self.precision.append(precision)
+            self.log_scale.append(-volume - inside.sum() * HALF_LOG_2PI)
+        self.pairs = np.triu_indices(n_latents)
+        self._features = {}
+
+    @staticmethod
+    def values_per_row(n_wanted, n_latents):
+        """Return how many values are held for a row."""
+        return 2 * n_wanted * n_latents**2
+
+    def around(self, origin, reach):
+        """Return the expansions around an origin, for draws within reach of it."""
+        return FullExpansions(self, origin, reach)
+
+    def features(self, k, dtype):
+        """Return an array for features of the k-th set, (n_rows, n_features).
+
+        Quadratic coefficients, which no origin changes, and ones stand in it. Where all
+        rows share a covariance, they are left to the draws.
+        """
+        if (k, dtype) not in self._features:
+            shared = len(self.precision[k]) == 1
+            first = 0 if shared else len(self.pairs[0])
+            n_latents, n_rows = self.mean.shape
+            features = np.ones((n_rows, first + n_latents + 2), dtype)
+            if not shared:
+                features[:, :first] = self.quadratic(k)
+            self._features[k, dtype] = features
+        return self._features[k, dtype]
+
+    def quadratic(self, k):
+        """Return coefficients of products of two latents, (n_rows or 1, n_pairs)."""
+        first, second = self.pairs
+        return self.precision[k][:, first, second] * np.where(
+            first < second, -1.0, -0.5
+        )
+
+
+def _of_set(covariance, whole, log_volume, inside):
+    """Return the precision of a set, zeros elsewhere, and half its log-determinant."""
+    if inside.all():
+        return whole, log_volume
+    precision = np.zeros_like(whole)
+    some, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    block = np.ix_(np.arange(len(whole)), some, some)
+    if len(some) < len(others):
+        precision[block] = np.linalg.inv(covariance[block])
+        return precision, log_diagonal(cholesky(covariance, some))
+    across = whole[:, some[:, None], others]
+    rest = whole[:, others[:, None], others]
+    explained = across @ np.linalg.inv(rest) @ np.swapaxes(across, 1, 2)
+    precision[block] = whole[block] - explained
+    return precision, log_volume + log_diagonal(cholesky(whole, others))
+
+
+class FullExpansions:
+    """The expansions of rows with a covariance around one origin.
+
+    Attributes
+    ----------
+    bound, square : ndarray
+        See `DiagonalExpansions`.
+    """
+
+    def __init__(self, rows, origin, reach):
+        self.rows = rows
+        self.offset = rows.mean - origin[:, None]
+        apart = np.abs(self.offset)
+        nearest = np.minimum(np.maximum(apart - reach[:, None], 0.0) / rows.std, FAR)
+        # |P_ij| is at most the product of the roots of P_ii and P_jj.
+        farthest = ((apart + reach[:, None]) * rows.inverse_std).sum(axis=0)
+        with np.errstate(over="ignore"):
+            self.square = farthest**2 / 2
+        nearest *= nearest
+        self.bound = np.empty((len(rows.members), len(nearest[0])))
+        for k, inside in enumerate(rows.members.astype(bool)):
+            # No distance is less than that along one axis.
+            distance = nearest[inside].max(axis=0, initial=0.0)
+            self.bound[k] = rows.log_scale[k] - 0.5 * distance
+        self.bound += rows.log_weight
+
+    def expand(self, dtype):
+        """Choose the type of float of the coefficients."""
+        self._dtype = dtype
+
+    def row_features(self, k, some):
+        """Return the features of some rows for the k-th set, (n_some, n_features)."""
+        rows, offset = self.rows, self.offset.T[some]
+        features = rows.features(k, self._dtype)[some]
+        precision = rows.precision[k]
+        if len(precision) == 1:
+            linear = offset @ precision[0]
+        else:
+            linear = np.einsum("nij,nj->ni", precision[some], offset)
+        constant = -0.5 * np.einsum("ni,ni->n", linear, offset) + rows.log_weight[some]
+        features[:, -2 - len(rows.mean) : -2] = linear
+        features[:, -2] = constant + _of_rows(rows.log_scale[k], some)
+        return features
+
+    def draw_features(self, k, z, own):
+        """Return the features of draws for the k-th set, (n_features, n_draws)."""
+        first, second = self.rows.pairs
+        products = z.T[first] * z.T[second]
+        if len(self.rows.precision[k]) == 1:
+            own, products = own - self.rows.quadratic(k)[0] @ products, products[:0]
+        return np.vstack([products, z.T, np.ones_like(own), -own])
+
+
+def _of_rows(values, some):
+    """Return the values of some rows, or the one that they share."""
+    return values if len(values) == 1 else values[some]
+
+
 class SteadyLatents:
     """Sums over all but one latent, for latents that hardly vary over rows.
 
@@ -150,7 +308,7 @@ class SteadyLatents:
     """
 
     def __init__(self, rows, low, high):
-        sets = np.flatnonzero(rows.members.sum(axis=1) == rows.members.shape[1] - 1)
+        sets = rows.all_but_one
         latents = np.argmin(rows.members[sets], axis=1)
         self.center, self.half = (low + high) / 2, (high - low) / 2
         self.half[self.half == 0] = 1.0

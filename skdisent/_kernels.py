@@ -1,26 +1,29 @@
 """Log of sums of weighted Gaussian densities over all rows, for many sets of latents.
 
 Two ways to the same sums. The plain one takes differences of draws and means in float64
-and keeps the largest term apart. The fast one goes through blocks of neighbouring draws:
-rows too far from a block to change a digit are left out by a bound, and the exponents of
-the others are one matrix product a set, around the middle of the block, in the narrowest
-floats that hold them to a known error (`_expansions`).
+and keeps the largest term apart. The fast one goes through blocks of neighbouring
+draws: rows too far from a block to change a digit are left out by a bound, and the
+exponents of the others are one matrix product a set, around the middle of the block, in
+the narrowest floats that hold them to a known error (`_expansions`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from skdisent._expansions import DiagonalRows, SteadyLatents
+from skdisent._expansions import DiagonalRows, FullRows, SteadyLatents
 
 # Draws at a time and log-densities held at a time: they fit into a core's cache.
 BLOCK_DRAWS = 32
 BLOCK_VALUES = 1 << 17
 
-# The same for the fast way: draws in a block, rows that are looked at, rows in a product.
-COMPACT_DRAWS = 64
-CHUNK_ROWS = 1 << 13
+# The same for the fast way: draws in a block, values held for rows, rows in a product.
+COMPACT_DRAWS = 128
+CHUNK_VALUES = 1 << 21
 PRODUCT_ROWS = 1 << 11
+
+# Share of the rows from which on choosing them costs more than summing all.
+NEARLY_ALL = 0.8
 
 # Rows below e**-CUT of a draw's own row, all together, change no digit.
 CUT = 45.0
@@ -81,12 +84,15 @@ class Precision:
 
     def holds(self, square, highest, std):
         """Return whether it holds such squares, exponents and inverse variances."""
-        limits = np.finfo(self.dtype)
         return (
-            square * limits.eps <= self.rounding
+            self.holds_square(square)
             and highest < self.highest
-            and std > limits.tiny**0.25
+            and std > np.finfo(self.dtype).tiny ** 0.25
         )
+
+    def holds_square(self, square):
+        """Return whether it holds sums of such squares."""
+        return square * np.finfo(self.dtype).eps <= self.rounding
 
     @property
     def smallest(self):
@@ -150,11 +156,15 @@ def fast_log_sums(posterior, log_weight, rows, z, own, sets, wanted):
     """
     blocks = [
         _Block(some, z[some], rows[some], own[np.ix_(wanted, some)])
-        for some in compact_blocks(z, posterior.std)
+        for some in compact_blocks(z, posterior.marginal_std)
     ]
-    for start in range(0, len(log_weight), CHUNK_ROWS):
-        chunk = slice(start, start + CHUNK_ROWS)
-        part = _Chunk(start, posterior[chunk], log_weight[chunk], z, sets, wanted)
+    kind = DiagonalRows if posterior.covariance is None else FullRows
+    n_rows = CHUNK_VALUES // kind.values_per_row(len(wanted), z.shape[1]) + 1
+    for start in range(0, len(log_weight), n_rows):
+        rows = slice(start, start + n_rows)
+        members = sets.membership[wanted]
+        expanded = kind(posterior[rows], log_weight[rows], members)
+        part = _Chunk(start, posterior[rows], expanded, z, sets, wanted)
         for block in blocks:
             block.add(part)
     result = np.empty((len(wanted), len(z)))
@@ -166,10 +176,9 @@ def fast_log_sums(posterior, log_weight, rows, z, own, sets, wanted):
 class _Chunk:
     """Some rows, from `start` on, and what all blocks of draws need of them."""
 
-    def __init__(self, start, posterior, log_weight, z, sets, wanted):
-        self.start, self.posterior, self.log_weight = start, posterior, log_weight
+    def __init__(self, start, posterior, rows, z, sets, wanted):
+        self.start, self.posterior, self.rows = start, posterior, rows
         self.sets, self.wanted = sets, wanted
-        self.rows = DiagonalRows(posterior, log_weight, sets.membership[wanted])
         self.steady = SteadyLatents(self.rows, z.min(axis=0), z.max(axis=0))
         self.steady_weights = self.steady.weights(z)
 
@@ -215,11 +224,14 @@ class _Block:
     def _sums(self, chunk, around, kept, precision):
         """Return sums relative to the own row from products, (n_wanted, n_draws)."""
         around.expand(precision.dtype)
+        all_held = precision.holds_square(around.square.max())
         steady = chunk.steady
         kept[0] |= kept[steady.sets].any(axis=0)
         total = np.zeros(self.own.shape)
         for k in np.setdiff1d(np.flatnonzero(kept.any(axis=1)), steady.sets):
             some = np.flatnonzero(kept[k])
+            if all_held and len(some) > NEARLY_ALL * kept.shape[1]:
+                some = np.arange(kept.shape[1])
             columns = chunk.columns(k, some, precision.dtype)
             products = _exponentials(
                 around.row_features(k, some),
@@ -239,7 +251,7 @@ class _Block:
     def _plain(self, chunk, some):
         return plain_log_sums(
             chunk.posterior[some],
-            chunk.log_weight[some],
+            chunk.rows.log_weight[some],
             _positions(some + chunk.start, self.rows),
             self.z,
             chunk.sets,

@@ -298,7 +298,7 @@ class GaussianPosterior:
         -------
         ndarray of shape (n_wanted, n_draws)
         """
-        if fast and self.covariance is None:
+        if fast:
             return fast_log_sums(self, log_weight, rows, z, own, sets, wanted)
         return plain_log_sums(self, log_weight, rows, z, sets, wanted)
 

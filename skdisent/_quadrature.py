@@ -37,7 +37,7 @@ DEEPEST_AT_POINTS = 26
 # A narrower Gaussian has densities beyond the floats.
 SMALLEST = 1e-300
 # Terms of a series in mean and in log std, the least that counts in units of a density
-# of width 1, and the Gaussians per interval and class that make a series worth its cost.
+# of width 1, and the Gaussians per interval and class that make a series worth while.
 N_TERMS = 20
 LEAST_TERM = 1e-17
 ROWS_PER_CELL = 4
@@ -165,9 +165,9 @@ class Mixture:
 class CellSeries:
     """Densities of Gaussians whose means share an interval, as Chebyshev series.
 
-    On intervals no wider than a Gaussian its values at the nodes are smooth functions of
-    where in its interval the mean is, and of the log of the std: many Gaussians add up
-    their terms, and the nodes are left to the sums. All is in units of the interval.
+    On intervals no wider than a Gaussian its values at the nodes are smooth functions
+    of where in its interval the mean is, and of the log of the std: many Gaussians add
+    up their terms, and the nodes are left to the sums. All is in units of the interval.
 
     Parameters
     ----------

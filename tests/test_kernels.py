@@ -3,10 +3,17 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 from skdisent import SEPIN, GaussianPosterior, _aggregate
 from skdisent._aggregate import draw
 from skdisent._densities import LatentSets
+from skdisent._expansions import (
+    STEADY_ERROR,
+    DiagonalRows,
+    FullRows,
+    SteadyLatents,
+)
 from skdisent._kernels import (
     COMPACT_DRAWS,
     CUT,
@@ -57,6 +64,10 @@ MODELS = {
         1e-25 * rng.normal(size=(50, 2)),
         1e-26 * rng.uniform(1, 2, size=(50, 2)),
     ),
+    "a few rows far off": lambda rng: (
+        np.where(np.arange(300)[:, None] % 50, rng.normal(size=(300, 3)), 1e40),
+        rng.uniform(0.3, 1, (300, 3)),
+    ),
     "two rows": lambda rng: (rng.normal(size=(2, 3)), np.full((2, 3), 0.5)),
     "copies": lambda rng: (
         np.repeat(rng.normal(size=(20, 3)), 10, axis=0),
@@ -65,8 +76,8 @@ MODELS = {
 }
 
 
-def both_ways(mean, std, groups, weight=None, n_draws=300):
-    posterior = GaussianPosterior(mean, std)
+def both_ways(mean, std, groups, weight=None, n_draws=300, covariance=None):
+    posterior = GaussianPosterior(mean, std, covariance=covariance)
     n, n_latents = mean.shape
     weight = np.full(n, 1 / n) if weight is None else weight / weight.sum()
     rows, z = draw(posterior, weight, n_draws, random_state=0)
@@ -167,3 +178,80 @@ def test_sets_whose_densities_are_far_apart():
     assert plain[0].mean() > 150
     assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
     assert_allclose(fast[2], 0, atol=PRECISIONS[0].rounding)
+
+
+def correlated(rng, n, n_latents, correlation):
+    """Return covariances whose latents share some of their noise."""
+    loadings = rng.normal(size=(n, n_latents, 2))
+    shared = loadings @ np.swapaxes(loadings, 1, 2)
+    own = np.eye(n_latents) * (1 / correlation - 1)
+    scale = rng.uniform(0.1, 0.5, size=(n, n_latents))
+    return scale[:, :, None] * (shared + own) * scale[:, None, :]
+
+
+@pytest.mark.parametrize("groups", [singles(4), ((0, 3),), ((1, 2), (0,))])
+@pytest.mark.parametrize("n_covariances", [1, 300])
+@pytest.mark.parametrize("correlation", [0.1, 0.9, 1 - 1e-4])
+@pytest.mark.parametrize("origin", [0.0, 1e4])
+def test_full_covariances(groups, n_covariances, correlation, origin):
+    rng = np.random.default_rng(0)
+    mean = origin + rng.normal(size=(300, 4))
+    covariance = correlated(rng, n_covariances, 4, correlation)
+    covariance = covariance[0] if n_covariances == 1 else covariance
+    weight = rng.exponential(size=300)
+    plain, fast = both_ways(mean, None, groups, weight, covariance=covariance)
+    assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
+    assert_allclose(fast.mean(axis=1), plain.mean(axis=1), rtol=0, atol=1e-5)
+
+
+def test_a_latent_that_nearly_follows_from_others_is_left_to_the_plain_way():
+    rng = np.random.default_rng(0)
+    mean, loadings = rng.normal(size=(200, 3)), rng.normal(size=(3, 2))
+    covariance = 0.1 * (loadings @ loadings.T + 1e-9 * np.eye(3))
+    rows = FullRows(
+        GaussianPosterior(mean, covariance=covariance), np.zeros(200), np.ones((1, 3))
+    )
+    assert rows.least_std == 0
+    plain, fast = both_ways(mean, None, singles(3), covariance=covariance)
+    assert_allclose(fast, plain, rtol=0, atol=1e-12)
+
+
+STEADY = {
+    "collapsed": (0.02, 0.03),
+    "one posterior for all rows": (0.0, 0.0),
+    "barely steady": (0.05, 0.04),
+    "not steady": (0.5, 0.3),
+}
+
+
+@pytest.mark.parametrize("name", STEADY)
+@pytest.mark.parametrize("origin", [0.0, -1e3])
+def test_steady_latents_are_divided_out_to_the_last_digit(name, origin):
+    spread, log_spread = STEADY[name]
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(400, 4)) * [1, 1, spread, spread] + origin
+    std = np.exp(log_spread * rng.normal(size=(400, 4))) * [0.2, 0.1, 1.0, 30.0]
+    mean[:, 3] *= 30
+    posterior = GaussianPosterior(mean, std)
+    rows, z = draw(posterior, np.full(400, 1 / 400), 300, random_state=0)
+    members = LatentSets(singles(4), 4).membership[[0, 5, 6, 7, 8]]
+    expanded = DiagonalRows(posterior, np.full(400, -np.log(400)), members)
+    steady = SteadyLatents(expanded, z.min(axis=0), z.max(axis=0))
+    assert list(steady.sets) == ([] if name == "not steady" else [3, 4])
+    # 1 / q(z_i | x) of every row at every draw, from few nodes.
+    factors = steady.factors(np.float64)[:, 1:].reshape(400, -1, steady.n_nodes)
+    found = np.einsum("nlk,lkd->lnd", factors, steady.weights(z))
+    latents = steady.latents
+    exact = norm.pdf(
+        z.T[latents, None], mean.T[latents, :, None], std.T[latents, :, None]
+    )
+    assert_allclose(found * exact, 1, rtol=0, atol=2 * STEADY_ERROR)
+
+
+def test_weighted_sums_over_a_steady_latent():
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(500, 3)) * [1, 0.01, 0.02]
+    std = np.exp(0.02 * rng.normal(size=(500, 3))) * [0.1, 1.0, 1e-3]
+    weight = rng.exponential(size=500) ** 2
+    plain, fast = both_ways(mean * [1, 1, 1e-3], std, singles(3), weight)
+    assert_allclose(fast, plain, rtol=0, atol=1e-5)
