@@ -21,6 +21,9 @@ from skdisent import (
 DATA = Path(__file__).parents[1] / "tests" / "data"
 NAMES = ["betavae_b4", "betavae_b16", "pca_10", "fa_8"]
 
+# Rows of the whole grid of sprites.
+FULL_GRID = 92_160
+
 
 def load(name):
     """Return the posterior and the factors of a model."""
@@ -59,3 +62,15 @@ def all_metrics(n_draws, n_jobs=None):
         "indin": INDIN(**draws),
         "windin": WINDIN(**draws),
     }
+
+
+def inner_edges(posterior):
+    """Return the default edges between the bins of each latent."""
+    edges = Informativeness().fit(posterior).discretizer_.bin_edges_
+    return [one[1:-1] for one in edges]
+
+
+def cells(posterior, edges):
+    """Return the bins of the means, (n_latents, n_samples)."""
+    columns = zip(posterior.mean.T, edges, strict=True)
+    return np.array([np.searchsorted(inner, mean, "right") for mean, inner in columns])

@@ -1,87 +1,40 @@
-"""Times the library against the formulas written straight in NumPy, in one run.
+"""Times the library against NumPy, against other packages, and against the limit.
 
-    python benchmarks/run.py [--repeats 3] [--n-jobs 2]
+    python benchmarks/run.py [--repeats 5] [--n-jobs 2]
 
-Prints medians of wall-clock seconds, ratios, and the peak of memory above the input.
+Medians of wall-clock seconds, all ways to one number in turns in one run. Writes the
+tables of the guide's page on speed. The limit is what `limits.py` measures.
 """
 
 import argparse
+import csv
+import datetime
+import platform
 import statistics
 import time
-import tracemalloc
 import warnings
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
+import limits
 import models
 import numpy as np
-from scipy.special import entr, ndtr
+import plain
+from sklearn.metrics import mutual_info_score
 
-from skdisent import (
-    JEMMIG,
-    MISJED,
-    RMIG,
-    SEPIN,
-    GaussianPosterior,
-    Informativeness,
-)
+from skdisent import RMIG, SEPIN, GaussianPosterior, MetricSuite
+from skdisent._reading import Sample
+from skdisent._sklearn import one_blas_thread
+from skdisent._tables import MeanPairPlan
 from skdisent.exceptions import DisentanglementWarning
 
-FULL_GRID = 92_160
+GUIDE = Path(__file__).parents[1] / "doc" / "guide"
+N_DRAWS = 2_000
+TABLES = ("informativeness", "rmig", "jemmig")
+ASKED = {"draws": 2.0, "tables": 0.7, "pairs": 4.0}
 
 
-def tiled(posterior, y, n_rows):
-    """Return n_rows rows of a real model, repeated with jitter."""
-    rng = np.random.default_rng(0)
-    rows = np.arange(n_rows) % len(posterior)
-    jitter = 0.1 * rng.standard_normal((n_rows, posterior.shape[1]))
-    mean = posterior.mean[rows] + jitter * posterior.std[rows]
-    return GaussianPosterior(mean, posterior.std[rows]), y[rows]
-
-
-def plain_tables(posterior, y):
-    """Return I(x, z_i) and I(z_i, y_k) as a careful user would write them."""
-    informativeness, shared = [], []
-    one_hot = [np.eye(column.max() + 1)[column] for column in y.T]
-    for mean, std in zip(posterior.mean.T, posterior.std.T, strict=True):
-        reach = 4 * np.sqrt(np.var(mean) + np.mean(std**2))
-        edges = np.linspace(mean.mean() - reach, mean.mean() + reach, 102)
-        edges[[0, -1]] = -np.inf, np.inf
-        masses = np.diff(ndtr((edges - mean[:, None]) / std[:, None]), axis=1)
-        marginal = masses.mean(axis=0)
-        informativeness.append(entr(marginal).sum() - entr(masses).sum(axis=1).mean())
-        for classes in one_hot:
-            joint = classes.T @ masses / len(mean)
-            entropies = entr(marginal).sum() + entr(joint.sum(axis=1)).sum()
-            shared.append(entropies - entr(joint).sum())
-    return np.array(informativeness), np.array(shared)
-
-
-def plain_draws(posterior, n_draws):
-    """Return SEPIN of each latent by the formula, in float64, in blocks of draws."""
-    rng = np.random.default_rng(0)
-    mean, std = posterior.mean, posterior.std
-    rows = rng.integers(len(mean), size=n_draws)
-    z = mean[rows] + std[rows] * rng.standard_normal((n_draws, mean.shape[1]))
-    constant = np.log(std) + 0.5 * np.log(2 * np.pi)
-    total = np.zeros(mean.shape[1])
-    for block in np.array_split(np.arange(n_draws), n_draws // 20):
-        terms = -0.5 * ((z[block, None] - mean) / std) ** 2 - constant
-        everyone = terms.sum(axis=2)
-        at = np.arange(len(block))
-        own = terms[at, rows[block]]
-        for latent in range(mean.shape[1]):
-            rest = everyone - terms[:, :, latent]
-            total[latent] += np.sum(
-                own[:, latent] - log_mean_exp(everyone) + log_mean_exp(rest)
-            )
-    return total / n_draws
-
-
-def log_mean_exp(values):
-    largest = values.max(axis=1, keepdims=True)
-    return np.log(np.exp(values - largest).mean(axis=1)) + largest[:, 0]
-
-
-def medians(repeats, *functions):
+def medians(repeats, functions):
     """Return the median seconds of each function, run in turns."""
     times = [[] for _ in functions]
     for _ in range(repeats):
@@ -92,63 +45,206 @@ def medians(repeats, *functions):
     return [statistics.median(taken) for taken in times]
 
 
-def peak_memory(function):
-    """Return the peak of allocated memory above what stands before, in MB."""
-    tracemalloc.start()
-    function()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1e6
+def write(name, title, rows):
+    """Write a table of the guide, and print it."""
+    with open(GUIDE / name, "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([title, *rows])
+    for row in [title, *rows]:
+        print("  ".join(f"{one:>22}" for one in row), flush=True)
+    print()
 
 
-def tables(n_jobs, repeats):
-    posterior, y = tiled(*models.load("betavae_b4"), FULL_GRID)
-    metrics = [
-        Informativeness(n_jobs=n_jobs),
-        MISJED(n_jobs=n_jobs),
-        RMIG(n_jobs=n_jobs),
-        JEMMIG(n_jobs=n_jobs),
-    ]
-    print(f"tables: {FULL_GRID} rows, {posterior.shape[1]} latents, 5 factors")
-    seconds = medians(
-        repeats,
-        lambda: plain_tables(posterior, y),
-        *(lambda metric=metric: metric.fit(posterior, y) for metric in metrics),
-    )
-    print(f"  NumPy, informativeness and I(z, y)   {seconds[0]:8.2f} s")
-    for metric, own in zip(metrics, seconds[1:], strict=True):
-        memory = peak_memory(lambda metric=metric: metric.fit(posterior, y))
-        name = type(metric).__name__
-        print(
-            f"  {name:36} {own:8.2f} s   NumPy / it {seconds[0] / own:5.2f}   "
-            f"peak {memory:4.0f} MB"
-        )
-
-
-def draws(n_jobs, repeats):
+def works(n_jobs):
+    """Yield what is done, its kind, and functions: NumPy, the limit, the library."""
     for name in models.NAMES:
         posterior, _ = models.load(name)
-        metric = SEPIN(n_samples=2000, random_state=0, n_jobs=n_jobs)
-        seconds = medians(
-            repeats,
-            lambda posterior=posterior: plain_draws(posterior, 2000),
-            lambda posterior=posterior, metric=metric: metric.fit(posterior),
+        yield _draws(f"draws, {name}", posterior, plain.draws, N_DRAWS, n_jobs)
+    posterior, _ = models.load("betavae_b4")
+    yield _draws("10,000 draws, betavae_b4", posterior, plain.draws, 10_000, n_jobs)
+    for what in ("one covariance", "a covariance a row"):
+        full = rotated(posterior, shared=what == "one covariance")
+        yield _draws(f"draws, {what}", full, plain.full_draws, N_DRAWS, n_jobs)
+    for name in models.NAMES:
+        large, y = models.tiled(*models.load(name), models.FULL_GRID)
+        suite = {
+            one: metric
+            for one, metric in models.all_metrics(N_DRAWS, n_jobs).items()
+            if one in TABLES
+        }
+        limit = limits.of_tables(large, models.inner_edges(large))
+        yield (
+            f"tables, {name}",
+            "tables",
+            lambda large=large, y=y: plain.tables(large, y),
+            lambda limit=limit: limit.run(n_jobs),
+            lambda large=large, y=y, suite=suite: MetricSuite(suite).fit(large, y),
         )
-        print(
-            f"  {name:12} NumPy {seconds[0]:6.2f} s, 1 thread   SEPIN "
-            f"{seconds[1]:6.2f} s   ratio {seconds[0] / seconds[1]:5.2f}"
+    edges = models.inner_edges(large)
+    cells = models.cells(large, edges)
+    limit = limits.of_pairs(cells)
+    n = len(large)
+    sample = Sample(large, np.full(n, 1 / n), None, np.arange(n))
+    plan = MeanPairPlan(tuple(map(tuple, edges)))
+    yield (
+        "pairs of means",
+        "pairs",
+        lambda: plain.pairs(cells),
+        lambda: limit.run(n_jobs),
+        lambda: plan.estimate(sample, n_jobs),
+    )
+
+
+def _draws(what, posterior, by_numpy, n_draws, n_jobs):
+    limit = limits.of_draws(*_sizes(posterior, n_draws))
+    metric = SEPIN(n_samples=n_draws, random_state=0, n_jobs=n_jobs)
+    return (
+        what,
+        "draws",
+        lambda: by_numpy(posterior, n_draws),
+        lambda: limit.run(n_jobs),
+        lambda: metric.fit(posterior),
+    )
+
+
+def _sizes(posterior, n_draws):
+    n_rows, n_latents = posterior.shape
+    return n_rows, n_draws, n_latents
+
+
+def rotated(posterior, shared):
+    """Return the posterior with noise that latents share, one or many covariances."""
+    n_latents = posterior.shape[1]
+    rng = np.random.default_rng(0)
+    mix = np.eye(n_latents) + 0.3 * rng.standard_normal((n_latents, n_latents))
+    std = np.median(posterior.std, axis=0) if shared else posterior.std
+    covariance = std[..., :, None] * (mix @ mix.T) * std[..., None, :]
+    return GaussianPosterior(posterior.mean, covariance=covariance)
+
+
+def against_limits(repeats, n_jobs):
+    rows = []
+    for what, kind, *functions in works(n_jobs):
+        by_numpy, limit, own = medians(repeats, functions)
+        rows.append(
+            [
+                what,
+                *(f"{one:.3f}" for one in (by_numpy, limit, own)),
+                f"{by_numpy / own:.1f}",
+                f"{own / limit:.1f}",
+                f"{ASKED[kind]:.1f}",
+            ]
         )
+        print("  ".join(f"{one:>22}" for one in rows[-1]), flush=True)
+    title = ["work", "NumPy", "limit", "skdisent", "NumPy / skdisent"]
+    write("speed_works.csv", [*title, "skdisent / limit", "asked"], rows)
+
+
+def others(means, bins, y):
+    """Return the mutual informations of 50 pairs by other packages, as functions."""
+    pairs = [(i, k) for i in range(len(bins)) for k in range(y.shape[1])]
+
+    def each(function, columns):
+        return lambda: np.array([function(columns[i], y[:, k]) for i, k in pairs])
+
+    found = {"scikit-learn": each(lambda a, b: mutual_info_score(b, a), bins)}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its own syntax
+            from pyitlib.discrete_random_variable import information_mutual
+
+        found["pyitlib"] = each(lambda a, b: information_mutual(a, b, base=np.e), bins)
+    except ImportError:
+        print("pyitlib is not installed: pip install 'skdisent[bench]'")
+    try:
+        from ennemi import estimate_mi
+
+        found["ennemi"] = each(
+            lambda a, b: estimate_mi(b, a, discrete_y=True).item(), means.T
+        )
+    except ImportError:
+        print("ennemi is not installed: pip install 'skdisent[bench]'")
+    return found
+
+
+def against_others(repeats, n_jobs):
+    """Compare with packages that give I(zbar_i, y_k) of means, as of a point encoder."""
+    posterior, y = models.load("betavae_b4")
+    metric = RMIG(n_jobs=n_jobs).fit(posterior.mean, y=y)
+    edges = [one[1:-1] for one in metric.discretizer_.bin_edges_]
+    bins = models.cells(posterior, edges)
+    names, functions = zip(*others(posterior.mean, bins, y).items(), strict=True)
+    own, *seconds = medians(
+        repeats, [lambda: metric.fit(posterior.mean, y=y), *functions]
+    )
+    rows = [["skdisent", f"{own:.3f}", "1.0", "0"]]
+    for name, function, taken in zip(names, functions, seconds, strict=True):
+        apart = abs(function().reshape(metric.mutual_info_.shape) - metric.mutual_info_)
+        rows.append([name, f"{taken:.3f}", f"{taken / own:.1f}", f"{apart.max():.1g}"])
+    write(
+        "speed_others.csv", ["package", "seconds", "ratio", "largest difference"], rows
+    )
+
+
+def of_threads(repeats):
+    """Compare what two threads gain the library and the bare operations."""
+    posterior, _ = models.load("betavae_b4")
+    large, y = models.tiled(posterior, models.load("betavae_b4")[1], models.FULL_GRID)
+    edges = models.inner_edges(large)
+    operations = {
+        "float32 exp": limits.of_draws(6000, 10_000, 10),
+        "ndtr": limits.of_tables(large, edges),
+    }
+    metrics = {
+        "SEPIN, 10,000 draws": lambda n: models.all_metrics(10_000, n)["sepin"].fit(
+            posterior
+        ),
+        "RMIG, 92,160 rows": lambda n: models.all_metrics(2, n)["rmig"].fit(large, y),
+    }
+    works = {name: limit.run for name, limit in operations.items()} | metrics
+    rows = []
+    for name, work in works.items():
+        one, two = medians(repeats, [lambda w=work: w(1), lambda w=work: w(2)])
+        rows.append([name, f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}"])
+    write("speed_threads.csv", ["work", "1 thread", "2 threads", "gain"], rows)
+
+
+def machine():
+    """Write what was measured on."""
+    model = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":")[1].strip()
+            break
+    found = [
+        ["measured on", datetime.date.today().isoformat()],
+        ["processor", f"{model}, {n_cpus()} cores"],
+        ["Python", platform.python_version()],
+    ]
+    for name in ("numpy", "scipy", "scikit-learn", "joblib", "pyitlib", "ennemi"):
+        try:
+            found.append([name, version(name)])
+        except PackageNotFoundError:
+            continue
+    write("speed_machine.csv", ["what", "which"], found)
+
+
+def n_cpus():
+    from joblib import cpu_count
+
+    return cpu_count()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--n-jobs", type=int, default=2)
     options = parser.parse_args()
     warnings.simplefilter("ignore", DisentanglementWarning)
-    tables(options.n_jobs, options.repeats)
-    print("draws: 6000 rows, 2000 draws, 8 or 10 latents")
-    draws(options.n_jobs, options.repeats)
+    machine()
+    with one_blas_thread():
+        against_limits(options.repeats, options.n_jobs)
+        against_others(options.repeats, options.n_jobs)
+        of_threads(options.repeats)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ is the mean of a linear combination of log-densities, so it has the standard err
 one mean, and amounts that are compared share their noise.
 """
 
-import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skdisent._densities import HALF_LOG_2PI, LatentSets
-from skdisent._kernels import CUT, compact_blocks
+from skdisent._kernels import COMPACT_DRAWS, CUT, compact_blocks
 from skdisent._plan import Plan, delayed
 from skdisent._quadrature import (
     DEEPEST_AT_POINTS,
@@ -28,7 +27,7 @@ from skdisent._uncertainty import pairs, regress_out, standard_error_of_pairs
 # task needs of every row; the least number of tasks.
 PART_VALUES = 1 << 28
 PART_BLOCKS = 4
-MIN_PARTS = 4
+MIN_PARTS = 8
 
 # Up to so many log-densities the last digit costs little; beyond it float32 errors of
 # about 1e-6 nats are far below the noise of the draws.
@@ -156,9 +155,11 @@ def _sum_tasks(posterior, weight, rows, z, own, sets, summed):
     n_values = len(weight) * len(z) * len(summed)
     blocks = compact_blocks(z, posterior.marginal_std)
     most = max(len(blocks) // PART_BLOCKS, MIN_PARTS)
-    n_parts = min(max(n_values // PART_VALUES + 1, MIN_PARTS), most, len(blocks))
-    ends = np.linspace(0, len(blocks), n_parts + 1).astype(int)
-    parts = [np.concatenate(blocks[a:b]) for a, b in itertools.pairwise(ends)]
+    n_parts = min(n_values // PART_VALUES + MIN_PARTS, most, len(z))
+    # Parts of whole blocks, where there are enough.
+    size = COMPACT_DRAWS if len(blocks) >= n_parts else 1
+    ends = np.arange(1, n_parts) * (len(z) // size) // n_parts * size
+    parts = np.split(np.concatenate(blocks), ends)
     log_weight = np.log(weight)
     tasks = [
         delayed(posterior._log_sums)(

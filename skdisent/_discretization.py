@@ -245,12 +245,23 @@ def warn_of_mass_beyond(discretizer, sample):
     posterior = sample.posterior
     std = posterior.marginal_std
     for latent, edges in enumerate(discretizer.bin_edges_):
-        ends = np.array([edges[0], edges[-1]])
-        outside = bin_masses(posterior.mean[:, latent], std[:, latent], ends)[:, [0, 2]]
-        beyond = sample.weight @ outside.sum(axis=1)
+        mean, width = posterior.mean[:, latent], std[:, latent]
+        beyond = sample.weight @ _mass_outside(mean, width, edges[0], edges[-1])
         if beyond > MASS_BEYOND:
             warn(
                 f"{beyond:.1%} of the mass of latent {latent} lies beyond the range "
                 f"[{edges[0]:g}, {edges[-1]:g}] of its bins and goes to the end bins: "
                 "pass a wider bin_range, or quantile bins for heavy tails."
             )
+
+
+def _mass_outside(mean, std, low, high):
+    """Return the mass of each row below and above an interval."""
+    below, above = low - mean, mean - high
+    # Over a std of 0 either is infinite, or 0 at an end, which counts as inside.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for distance in (below, above):
+            distance /= std
+            distance[np.isnan(distance)] = -np.inf
+            ndtr(distance, out=distance)
+    return below + above

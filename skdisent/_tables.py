@@ -119,12 +119,11 @@ def latent_table(mean, std, inner, design, n_groups=1):
     with np.errstate(divide="ignore"):  # points have a width of their own
         width = np.floor(np.log2(std) / OCTAVES)
     order = np.lexsort((mean, width))
-    mean, std, width = mean[order], std[order], width[order]
-    design = design[order]
+    width = width[order]
     changes = np.flatnonzero(width[1:] != width[:-1]) + 1
-    for first, last in zip([0, *changes], [*changes, len(mean)], strict=True):
-        for start in range(first, last, SMOOTH_ROWS):
-            rows = slice(start, min(start + SMOOTH_ROWS, last))
+    for alike in np.split(order, changes):
+        for start in range(0, len(alike), SMOOTH_ROWS):
+            rows = alike[start : start + SMOOTH_ROWS]
             _add_rows(sums, mean[rows], std[rows], inner, design[rows])
     mass, squares, row_entropy = (
         one.reshape(n_groups, -1, *one.shape[1:]) for one in sums
@@ -255,9 +254,7 @@ class TablePlan(Plan):
         factors = None if sample.factors is None else sample.factors.matrix
         design = design_matrix(sample.weight, factors)
         tasks = [
-            delayed(latent_table)(
-                mean[:, latent].copy(), std[:, latent].copy(), inner, design
-            )
+            delayed(latent_table)(mean[:, latent], std[:, latent], inner, design)
             for latent, inner in enumerate(map(np.array, self.edges))
         ]
         return tasks, lambda tables: QuantizedAmounts(
