@@ -71,8 +71,8 @@ class Limit:
             seconds.append(perf_counter() - start)
         each = median(seconds) * n_threads / self.n_operations
         print(
-            f"{self.name:44} {self.n_operations:>15,} operations "
-            f"{self.name:44} {self.n_operations:>15,} operations "
+            f"{self.name:44} {self.n_operations:>15,} operations   "
+            f"{median(seconds):.3f} s on {n_threads} threads   {1e9 * each:.2f} ns each"
         )
 
 

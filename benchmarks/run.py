@@ -167,7 +167,7 @@ def others(means, bins, y):
 
 
 def against_others(repeats, n_jobs):
-    """Compare with packages that give I(zbar_i, y_k) of means, as of a point encoder."""
+    """Compare with packages that give I(zbar_i, y_k), as of a point encoder."""
     posterior, y = models.load("betavae_b4")
     metric = RMIG(n_jobs=n_jobs).fit(posterior.mean, y=y)
     edges = [one[1:-1] for one in metric.discretizer_.bin_edges_]

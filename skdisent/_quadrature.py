@@ -28,7 +28,7 @@ REACH = 9.0
 N_NODES = 12
 # Values held at a time, and Gaussians spread out at a time.
 BLOCK_VALUES = 1 << 21
-BLOCK_ROWS = 1 << 10
+BLOCK_ROWS = 1 << 12
 DEEPEST = 50
 # Where halving starts if no Gaussian is wider.
 FIRST_LEVEL = 8

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 from skdisent import (
     JEMMIG,
@@ -12,6 +13,7 @@ from skdisent import (
     UniformDiscretizer,
     _quadrature,
 )
+from skdisent._tables import design_matrix
 from skdisent.exceptions import DisentanglementWarning
 
 pytestmark = pytest.mark.filterwarnings(
@@ -213,6 +215,52 @@ def test_blocks_do_not_change_a_value(generic, monkeypatch):
     found = cut.mutual_info_, cut.joint_entropy_, cut.latent_entropy_
     for one, other in zip(found, values, strict=True):
         assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+DENSE = {
+    "one width": lambda rng: (rng.normal(size=5000), np.full(5000, 0.3)),
+    "a power of two": lambda rng: (rng.normal(size=5000), np.full(5000, 0.25)),
+    "collapsed": lambda rng: (
+        0.02 * rng.normal(size=5000),
+        np.exp(0.03 * rng.normal(size=5000)),
+    ),
+    "widths of many octaves": lambda rng: (
+        rng.normal(size=5000),
+        10 ** rng.uniform(-3, 1, 5000),
+    ),
+    "copies": lambda rng: (
+        np.repeat(rng.normal(size=5), 1000),
+        np.repeat(rng.uniform(0.1, 1, 5), 1000),
+    ),
+    "far from 0": lambda rng: (2.0**30 + rng.normal(size=5000), np.full(5000, 0.3)),
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_series_of_many_gaussians_are_their_sums(name, n_classes, monkeypatch):
+    rng = np.random.default_rng(0)
+    mean, std = DENSE[name](rng)
+    weight = rng.exponential(size=len(mean))
+    weight /= weight.sum()
+    classes = rng.integers(max(n_classes, 1), size=len(mean))
+    hot = sparse.csr_array((np.ones(len(mean)), (np.arange(len(mean)), classes)))
+    design = design_matrix(weight, hot if n_classes else None)
+    used = []
+    original = _quadrature.CellSeries.sums
+    monkeypatch.setattr(
+        _quadrature.CellSeries, "sums", lambda *a: used.append(1) or original(*a)
+    )
+    mixture = _quadrature.Mixture(mean - mean[0], std, design)
+    series = [leaf[2] for leaf in mixture.leaves()]
+    assert used
+    monkeypatch.setattr(_quadrature, "ROWS_PER_CELL", np.inf)
+    plain = [leaf[2] for leaf in mixture.leaves()]
+    # Twenty Chebyshev points on an interval and an octave leave less than 1e-12 of a
+    # Gaussian's peak: the terms fall by the factor of 7 to 10 from one to the next.
+    largest = max(other.max() for other in plain)
+    for one, other in zip(series, plain, strict=True):
+        assert_allclose(one, other, rtol=0, atol=1e-12 * largest)
 
 
 def test_shifted_origin(generic):
