@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import entr, xlogy
 
-from skdisent._discretization import bin_indices, bin_masses
+from skdisent._discretization import bin_masses, guessed_bin_indices
 from skdisent._plan import Plan, delayed
 
 # Rows at a time: their bin masses fit into a core's cache.
@@ -381,27 +381,32 @@ class MeanPairPlan(Plan):
     edges: tuple
 
     def prepare(self, sample):
-        """Return one task a pair, for H(zbar_i, zbar_j), (n_latents, n_latents).
+        """Return one task a latent, for H(zbar_i, zbar_j), (n_latents, n_latents).
 
         The diagonal holds H(zbar_i); in nats.
         """
         mean = sample.posterior.mean + 0.0
         bins = [
-            bin_indices(column, np.array(inner))
+            guessed_bin_indices(column, np.array(inner))
             for column, inner in zip(mean.T, self.edges, strict=True)
         ]
-        rows, columns = np.triu_indices(len(bins))
+        n = len(bins)
         tasks = [
-            delayed(pair_entropy)(bins[i], bins[j], sample.weight)
-            for i, j in zip(rows, columns, strict=True)
+            delayed(pair_entropies)(bins[i], bins[i:], sample.weight) for i in range(n)
         ]
 
-        def collect(values):
-            joint = np.empty((len(bins), len(bins)))
-            joint[rows, columns] = joint[columns, rows] = values
+        def collect(rows):
+            joint = np.empty((n, n))
+            for i, values in enumerate(rows):
+                joint[i, i:] = joint[i:, i] = values
             return joint
 
         return tasks, collect
+
+
+def pair_entropies(first, others, weight):
+    """Return the joint entropies in nats of a column of bins and each of others."""
+    return [pair_entropy(first, second, weight) for second in others]
 
 
 def pair_entropy(first, second, weight):

@@ -18,6 +18,7 @@ from skdisent._discretization import (
     bin_indices,
     bin_masses,
     fit_discretizer,
+    guessed_bin_indices,
     inner_edges,
 )
 from skdisent.exceptions import DisentanglementWarning
@@ -361,3 +362,18 @@ def test_few_rows_or_a_given_range_do_not_warn_of_a_row(generic):
     RMIG(discretizer=fixed).fit(*with_one_far_row(100))
     with pytest.warns(DisentanglementWarning, match="(?=.*row 17)(?=.*latent 0)"):
         RMIG().fit(*with_one_far_row(100))
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 101])
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("origin", [0.0, 1e8])
+def test_guessed_bins_are_those_looked_up(n_bins, even, origin):
+    rng = np.random.default_rng(0)
+    inner = (
+        np.linspace(-2, 2, n_bins - 1) if even else np.sort(rng.normal(size=n_bins - 1))
+    )
+    inner += origin
+    values = origin + rng.normal(size=1000)
+    beside = [np.nextafter(inner, -np.inf), np.nextafter(inner, np.inf)]
+    values = np.concatenate([values, inner, *beside, [1e300, -1e300]])
+    assert_array_equal(guessed_bin_indices(values, inner), bin_indices(values, inner))
