@@ -34,10 +34,12 @@ lint: $(VENV)/.stamp-lint
 doc: $(VENV)/.stamp-doc
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
 
-## bench   time the metrics, and a suite against single metrics
-bench: $(VENV)/.stamp-test
+## bench   measure speed and memory, and write the tables of the guide's page on them
+bench: $(VENV)/.stamp-bench
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/suite.py
+	$(BIN)/python benchmarks/full_size.py
 
 ## fuzz    run the tests on random input
 fuzz: $(VENV)/.stamp-test

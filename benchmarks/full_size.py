@@ -6,11 +6,12 @@
 """
 
 import argparse
-import resource
 import time
 import warnings
+from pathlib import Path
 
 import models
+from run import write
 
 from skdisent import MetricSuite
 from skdisent.exceptions import DisentanglementWarning
@@ -19,19 +20,22 @@ N_ROWS = 737_280
 N_DRAWS = 10_000
 
 
-def peak_of_process():
-    """Return the peak of resident memory so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def resident(key):
+    """Return resident memory in MB: now, VmRSS, or at its peak, VmHWM."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) / 1024
 
 
 def measure(name, n_jobs):
     """Return seconds of a fit, and MB that its peak lies above the input."""
     posterior, y = models.tiled(*models.load(name), N_ROWS)
     suite = MetricSuite(models.all_metrics(N_DRAWS, n_jobs))
-    before = peak_of_process()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts from now
+    before = resident("VmRSS")
     start = time.perf_counter()
     suite.fit(posterior, y)
-    return time.perf_counter() - start, peak_of_process() - before
+    return time.perf_counter() - start, resident("VmHWM") - before
 
 
 def main():
@@ -41,10 +45,9 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore", DisentanglementWarning)
     seconds, memory = measure(options.model, options.n_jobs)
-    print(
-        f"{options.model}: {N_ROWS:,} rows, {N_DRAWS:,} draws, eight metrics: "
-        f"{seconds:.0f} s, {memory:.0f} MB above the input"
-    )
+    row = [options.model, f"{N_ROWS:,}", f"{N_DRAWS:,}"]
+    title = ["model", "rows", "draws", "seconds", "peak above the input, MB"]
+    write("speed_full.csv", title, [[*row, f"{seconds:.0f}", f"{memory:.0f}"]])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The machine's limit for each kind of work: one elementary operation, in cache.
+"""The machine's limit for each kind of work: its elementary operation alone.
 
     python benchmarks/limits.py [--threads 2]
 
@@ -45,7 +45,7 @@ class Limit:
     function : ufunc
         The operation.
     arguments : list of ndarray
-        Blocks of arguments, spread as in the work.
+        Blocks of arguments that fit into cache, spread as in the work.
     """
 
     def __init__(self, name, n_operations, function, arguments):
@@ -97,16 +97,15 @@ def of_tables(posterior, edges):
 
 
 def of_pairs(cells):
-    """Return one `np.bincount` a pair of latents."""
+    """Return one `np.bincount` a pair of latents, whose cells do not fit into cache."""
     n_latents, n_rows = cells.shape
     first, second = np.triu_indices(n_latents, 1)
     pairs = [
         cells[i] * (cells.max() + 1) + cells[j]
         for i, j in zip(first, second, strict=True)
     ]
-    limit = Limit(f"pairs, N = {n_rows:,}: bincount", len(pairs), _count, pairs)
-    limit.n_calls = len(pairs)
-    return limit
+    n_operations = len(pairs) * n_rows
+    return Limit(f"pairs, N = {n_rows:,}: bincount", n_operations, _count, pairs)
 
 
 def _count(cells, _):

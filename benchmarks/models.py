@@ -17,6 +17,7 @@ from skdisent import (
     GaussianPosterior,
     Informativeness,
 )
+from skdisent._reading import Sample
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 NAMES = ["betavae_b4", "betavae_b16", "pca_10", "fa_8"]
@@ -46,6 +47,12 @@ def tiled(posterior, y, n_rows):
     jitter = 0.1 * rng.standard_normal((n_rows, posterior.shape[1]))
     mean = posterior.mean[rows] + jitter * posterior.std[rows]
     return GaussianPosterior(mean, posterior.std[rows]), y[rows]
+
+
+def sample_of(posterior):
+    """Return the posterior as a sample of equal weights, without factors."""
+    n = len(posterior)
+    return Sample(posterior, np.full(n, 1 / n), None, np.arange(n))
 
 
 def all_metrics(n_draws, n_jobs=None):

@@ -20,10 +20,11 @@ import limits
 import models
 import numpy as np
 import plain
+from joblib import cpu_count
 from sklearn.metrics import mutual_info_score
+from sklearn.model_selection import cross_validate
 
 from skdisent import RMIG, SEPIN, GaussianPosterior, MetricSuite
-from skdisent._reading import Sample
 from skdisent._sklearn import one_blas_thread
 from skdisent._tables import MeanPairPlan
 from skdisent.exceptions import DisentanglementWarning
@@ -31,6 +32,8 @@ from skdisent.exceptions import DisentanglementWarning
 GUIDE = Path(__file__).parents[1] / "doc" / "guide"
 N_DRAWS = 2_000
 TABLES = ("informativeness", "rmig", "jemmig")
+
+# Aims for the ratio to the limit, by the kind of work.
 ASKED = {"draws": 2.0, "tables": 0.7, "pairs": 4.0}
 
 
@@ -79,11 +82,11 @@ def works(n_jobs):
             lambda limit=limit: limit.run(n_jobs),
             lambda large=large, y=y, suite=suite: MetricSuite(suite).fit(large, y),
         )
+    large, _ = models.tiled(*models.load("betavae_b4"), models.FULL_GRID)
     edges = models.inner_edges(large)
     cells = models.cells(large, edges)
     limit = limits.of_pairs(cells)
-    n = len(large)
-    sample = Sample(large, np.full(n, 1 / n), None, np.arange(n))
+    sample = models.sample_of(large)
     plan = MeanPairPlan(tuple(map(tuple, edges)))
     yield (
         "pairs of means",
@@ -95,7 +98,8 @@ def works(n_jobs):
 
 
 def _draws(what, posterior, by_numpy, n_draws, n_jobs):
-    limit = limits.of_draws(*_sizes(posterior, n_draws))
+    n_rows, n_latents = posterior.shape
+    limit = limits.of_draws(n_rows, n_draws, n_latents)
     metric = SEPIN(n_samples=n_draws, random_state=0, n_jobs=n_jobs)
     return (
         what,
@@ -104,11 +108,6 @@ def _draws(what, posterior, by_numpy, n_draws, n_jobs):
         lambda: limit.run(n_jobs),
         lambda: metric.fit(posterior),
     )
-
-
-def _sizes(posterior, n_draws):
-    n_rows, n_latents = posterior.shape
-    return n_rows, n_draws, n_latents
 
 
 def rotated(posterior, shared):
@@ -134,7 +133,6 @@ def against_limits(repeats, n_jobs):
                 f"{ASKED[kind]:.1f}",
             ]
         )
-        print("  ".join(f"{one:>22}" for one in rows[-1]), flush=True)
     title = ["work", "NumPy", "limit", "skdisent", "NumPy / skdisent"]
     write("speed_works.csv", [*title, "skdisent / limit", "asked"], rows)
 
@@ -187,18 +185,18 @@ def against_others(repeats, n_jobs):
 
 def of_threads(repeats):
     """Compare what two threads gain the library and the bare operations."""
-    posterior, _ = models.load("betavae_b4")
-    large, y = models.tiled(posterior, models.load("betavae_b4")[1], models.FULL_GRID)
+    posterior, y = models.load("betavae_b4")
+    large, y = models.tiled(posterior, y, models.FULL_GRID)
     edges = models.inner_edges(large)
     operations = {
         "float32 exp": limits.of_draws(6000, 10_000, 10),
         "ndtr": limits.of_tables(large, edges),
     }
     metrics = {
-        "SEPIN, 10,000 draws": lambda n: models.all_metrics(10_000, n)["sepin"].fit(
-            posterior
-        ),
-        "RMIG, 92,160 rows": lambda n: models.all_metrics(2, n)["rmig"].fit(large, y),
+        "SEPIN, 10,000 draws": lambda n: SEPIN(
+            n_samples=10_000, random_state=0, n_jobs=n
+        ).fit(posterior),
+        "RMIG, 92,160 rows": lambda n: RMIG(n_jobs=n).fit(large, y),
     }
     works = {name: limit.run for name, limit in operations.items()} | metrics
     rows = []
@@ -206,6 +204,23 @@ def of_threads(repeats):
         one, two = medians(repeats, [lambda w=work: w(1), lambda w=work: w(2)])
         rows.append([name, f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}"])
     write("speed_threads.csv", ["work", "1 thread", "2 threads", "gain"], rows)
+
+
+def in_searches(repeats):
+    """Compare metrics with and without `n_jobs` in the workers of a search."""
+    posterior, y = models.load("betavae_b4")
+    rows = []
+    for name in ("sepin", "rmig"):
+
+        def search(n_jobs, name=name):
+            metric = models.all_metrics(N_DRAWS, n_jobs)[name]
+            cross_validate(metric, posterior, y, cv=4, n_jobs=2, error_score="raise")
+
+        alone, nested = medians(
+            repeats, [lambda s=search: s(None), lambda s=search: s(2)]
+        )
+        rows.append([name, f"{alone:.3f}", f"{nested:.3f}", f"{nested / alone:.2f}"])
+    write("speed_search.csv", ["metric", "default", "n_jobs=2", "ratio"], rows)
 
 
 def machine():
@@ -217,7 +232,7 @@ def machine():
             break
     found = [
         ["measured on", datetime.date.today().isoformat()],
-        ["processor", f"{model}, {n_cpus()} cores"],
+        ["processor", f"{model}, {cpu_count()} cores"],
         ["Python", platform.python_version()],
     ]
     for name in ("numpy", "scipy", "scikit-learn", "joblib", "pyitlib", "ennemi"):
@@ -226,12 +241,6 @@ def machine():
         except PackageNotFoundError:
             continue
     write("speed_machine.csv", ["what", "which"], found)
-
-
-def n_cpus():
-    from joblib import cpu_count
-
-    return cpu_count()
 
 
 def main():
@@ -245,6 +254,7 @@ def main():
         against_limits(options.repeats, options.n_jobs)
         against_others(options.repeats, options.n_jobs)
         of_threads(options.repeats)
+        in_searches(options.repeats)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from skdisent import (
 )
 from skdisent.exceptions import DisentanglementWarning
 
-FACTORS = (1, 2, 4)
+SCALES = (1, 2, 4)
 
 
 def sized(n_rows, n_latents):
@@ -40,22 +40,22 @@ def sized(n_rows, n_latents):
     return GaussianPosterior(mean, std), parts[0][1]
 
 
-def sepin(n_rows=6000, n_draws=2000, n_latents=5, n_jobs=1):
+def sepin(n_rows, n_draws, n_latents):
     posterior, _ = sized(n_rows, n_latents)
-    metric = SEPIN(n_samples=n_draws, random_state=0, n_jobs=n_jobs)
+    metric = SEPIN(n_samples=n_draws, random_state=0)
     return lambda: metric.fit(posterior)
 
 
-def rmig(n_rows=20_000, n_latents=5, n_factors=5, n_bins=50, n_jobs=1):
+def rmig(n_rows, n_latents, n_factors, n_bins):
     posterior, y = sized(n_rows, n_latents)
-    metric = RMIG(discretizer=UniformDiscretizer(n_bins), n_jobs=n_jobs)
+    metric = RMIG(discretizer=UniformDiscretizer(n_bins))
     y = np.tile(y, (1, 4))[:, :n_factors]
     return lambda: metric.fit(posterior, y)
 
 
-def misjed(n_rows=50_000, n_latents=5, n_jobs=1):
+def misjed(n_rows, n_latents):
     posterior, _ = sized(n_rows, n_latents)
-    return lambda: MISJED(n_jobs=n_jobs).fit(posterior)
+    return lambda: MISJED().fit(posterior)
 
 
 SIZES = {
@@ -72,9 +72,9 @@ def slopes(repeats):
     rows = []
     for name, (make, sizes) in SIZES.items():
         for size, least in sizes.items():
-            works = [make(**{size: least * factor}) for factor in FACTORS]
+            works = [make(**{**sizes, size: least * scale}) for scale in SCALES]
             seconds = medians(repeats, works)
-            slope = np.polyfit(np.log(FACTORS), np.log(seconds), 1)[0]
+            slope = np.polyfit(np.log(SCALES), np.log(seconds), 1)[0]
             took = (f"{one:.2f}" for one in seconds)
             rows.append([name, size, f"{least:,}", *took, f"{slope:.2f}"])
     title = ["metric", "size", "least", "1 x", "2 x", "4 x", "slope"]
@@ -115,7 +115,6 @@ def memory(n_jobs):
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         rows.append([name, f"{peak / 1e6:.0f}"])
-        print(*rows[-1], flush=True)
     write("speed_memory.csv", ["work", "peak above the input, MB"], rows)
 
 

@@ -22,7 +22,6 @@ from scipy.stats import qmc
 
 from skdisent import INDIN, SEPIN, WINDIN, WSEPIN, _aggregate
 from skdisent._aggregate import DrawPlan
-from skdisent._reading import Sample
 from skdisent._separability import read_groups
 from skdisent._uncertainty import regress_out, standard_error_of_pairs
 from skdisent.exceptions import DisentanglementWarning
@@ -30,11 +29,6 @@ from skdisent.exceptions import DisentanglementWarning
 QMC_RUNS = 32
 GUIDE = Path(__file__).parents[1] / "doc" / "guide"
 AMOUNTS = ["SEPIN", "WSEPIN", "I(x, z)"]
-
-
-def sample_of(posterior):
-    n = len(posterior)
-    return Sample(posterior, np.full(n, 1 / n), None, np.arange(n))
 
 
 def amounts(posterior, n_draws, draw=_aggregate.draw, seed=0, exact=True, repeats=1):
@@ -48,7 +42,7 @@ def amounts(posterior, n_draws, draw=_aggregate.draw, seed=0, exact=True, repeat
         seconds = []
         for _ in range(repeats):
             start = time.process_time()
-            result = plan.estimate(sample_of(posterior))
+            result = plan.estimate(models.sample_of(posterior))
             seconds.append(time.process_time() - start)
         return result, min(seconds)
 
@@ -127,7 +121,7 @@ def quasi_random(posterior, n_draws):
 def honesty(name, metrics, n_draws, n_runs):
     """Return the reported errors over the spread of runs with other seeds."""
     posterior, _ = models.load(name)
-    sample = sample_of(posterior)
+    sample = models.sample_of(posterior)
     values, errors = [], []
     for seed in range(n_runs):
         found, _ = amounts(posterior, n_draws, seed=seed)

@@ -23,11 +23,11 @@ from skdisent._quadrature import (
 from skdisent._tables import design_matrix, entropy
 from skdisent._uncertainty import pairs, regress_out, standard_error_of_pairs
 
-# Log-densities in a task, about a second of work; blocks of draws that share what a
-# task needs of every row; the least number of tasks.
+# The least number of tasks; log-densities beyond which there are more; the least number
+# of blocks of draws that must then share what a task needs of every row.
+MIN_PARTS = 8
 PART_VALUES = 1 << 28
 PART_BLOCKS = 4
-MIN_PARTS = 8
 
 # Up to so many log-densities the last digit costs little; beyond it float32 errors of
 # about 1e-6 nats are far below the noise of the draws.
@@ -156,7 +156,7 @@ def _sum_tasks(posterior, weight, rows, z, own, sets, summed):
     blocks = compact_blocks(z, posterior.marginal_std)
     most = max(len(blocks) // PART_BLOCKS, MIN_PARTS)
     n_parts = min(n_values // PART_VALUES + MIN_PARTS, most, len(z))
-    # Parts of whole blocks, where there are enough.
+    # In multiples of a whole block, where there are enough.
     size = COMPACT_DRAWS if len(blocks) >= n_parts else 1
     ends = np.arange(1, n_parts) * (len(z) // size) // n_parts * size
     parts = np.split(np.concatenate(blocks), ends)

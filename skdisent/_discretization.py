@@ -226,10 +226,12 @@ def guessed_bin_indices(values, inner):
 
     The bin as if all were of one width, looked up where that is wrong.
     """
-    if len(inner) < 2:
-        return bin_indices(values, inner)
-    width = (inner[-1] - inner[0]) / (len(inner) - 1)
-    guess = np.clip((values - inner[0]) / width + 1, 0, len(inner)).astype(np.intp)
+    with np.errstate(over="ignore"):  # what is beyond the floats is in an end bin
+        width = np.ptp(inner) / (len(inner) - 1) if len(inner) > 1 else 0.0
+        if width < np.finfo(np.float64).tiny or width == np.inf:
+            return bin_indices(values, inner)
+        guess = (values - inner[0]) / width + 1
+    guess = np.clip(guess, 0, len(inner)).astype(np.intp)
     edges = np.concatenate([[-np.inf], inner, [np.inf]])
     wrong = (values < edges[guess]) | (values >= edges[guess + 1])
     guess[wrong] = bin_indices(values[wrong], inner)

@@ -16,11 +16,13 @@ from skdisent._densities import HALF_LOG_2PI, cholesky, log_diagonal
 FAR = 100.0
 
 # Numbers of nodes to try for the interpolation in a latent that hardly varies over
-# rows, the ellipses around the nodes on which its error is bounded, and the error of a
-# row that is allowed.
+# rows, the ellipses around the nodes on which its error is bounded, the error of a row
+# that is allowed, and the largest log of a density over that of the middle Gaussian:
+# what is clipped before it is divided must stay without effect.
 NODE_COUNTS = (8, 12, 16)
 ELLIPSES = np.array([4.0, 6.0, 8.0, 12.0, 16.0])
 STEADY_ERROR = 1e-6
+STEADY_RATIO = 30.0
 
 # Variance of a latent over that given the others, up to which precisions that are
 # subtracted from each other keep 10 digits.
@@ -72,9 +74,9 @@ class DiagonalRows:
         return self._features[dtype]
 
     @staticmethod
-    def values_per_row(n_wanted, n_latents):
-        """Return how many values are held for a row."""
-        return n_wanted * NODE_COUNTS[-1] + 10 * n_latents
+    def values_per_row(posterior, n_wanted):
+        """Return about how many values are held for a row."""
+        return n_wanted * NODE_COUNTS[-1] + 10 * posterior.shape[1]
 
     def around(self, origin, reach):
         """Return the expansions around an origin, for draws within reach of it."""
@@ -155,8 +157,8 @@ class FullRows:
     Its digits are enough unless a latent is nearly a function of the others; then no
     type of float holds the rows.
 
-    Parameters and attributes are those of `DiagonalRows`; the density of no latent is a
-    factor of that of all.
+    Parameters and attributes are those of `DiagonalRows`, but for the features, which
+    each set has of its own; the density of no latent is a factor of that of all.
     """
 
     all_but_one = np.empty(0, dtype=np.intp)
@@ -181,9 +183,11 @@ class FullRows:
         self._features = {}
 
     @staticmethod
-    def values_per_row(n_wanted, n_latents):
-        """Return how many values are held for a row."""
-        return 2 * n_wanted * n_latents**2
+    def values_per_row(posterior, n_wanted):
+        """Return about how many values are held for a row."""
+        n_latents = posterior.shape[1]
+        shared = posterior.covariance.ndim == 2
+        return n_wanted * (n_latents + 2 if shared else 2 * n_latents**2)
 
     def around(self, origin, reach):
         """Return the expansions around an origin, for draws within reach of it."""
@@ -243,11 +247,12 @@ class FullExpansions:
         self.rows = rows
         self.offset = rows.mean - origin[:, None]
         apart = np.abs(self.offset)
-        nearest = np.minimum(np.maximum(apart - reach[:, None], 0.0) / rows.std, FAR)
-        # |P_ij| is at most the product of the roots of P_ii and P_jj.
-        farthest = ((apart + reach[:, None]) * rows.inverse_std).sum(axis=0)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # a distance beyond the floats is far
+            nearest = np.maximum(apart - reach[:, None], 0.0) / rows.std
+            # |P_ij| is at most the product of the roots of P_ii and P_jj.
+            farthest = ((apart + reach[:, None]) * rows.inverse_std).sum(axis=0)
             self.square = farthest**2 / 2
+        nearest = np.minimum(nearest, FAR)
         nearest *= nearest
         self.bound = np.empty((len(rows.members), len(nearest[0])))
         for k, inside in enumerate(rows.members.astype(bool)):
@@ -264,14 +269,15 @@ class FullExpansions:
         """Return the features of some rows for the k-th set, (n_some, n_features)."""
         rows, offset = self.rows, self.offset.T[some]
         features = rows.features(k, self._dtype)[some]
-        precision = rows.precision[k]
+        precision, log_scale = rows.precision[k], rows.log_scale[k]
         if len(precision) == 1:
             linear = offset @ precision[0]
         else:
             linear = np.einsum("nij,nj->ni", precision[some], offset)
+            log_scale = log_scale[some]
         constant = -0.5 * np.einsum("ni,ni->n", linear, offset) + rows.log_weight[some]
         features[:, -2 - len(rows.mean) : -2] = linear
-        features[:, -2] = constant + _of_rows(rows.log_scale[k], some)
+        features[:, -2] = constant + log_scale
         return features
 
     def draw_features(self, k, z, own):
@@ -283,19 +289,15 @@ class FullExpansions:
         return np.vstack([products, z.T, np.ones_like(own), -own])
 
 
-def _of_rows(values, some):
-    """Return the values of some rows, or the one that they share."""
-    return values if len(values) == 1 else values[some]
-
-
 class SteadyLatents:
     """Sums over all but one latent, for latents that hardly vary over rows.
 
     The density of all but latent i is that of all, which is there already, divided by
     q(z_i | x). For a collapsed latent that is nearly the same function of z_i in every
     row. Divided by that of a middle Gaussian it is so flat that an interpolating
-    polynomial in z_i has it to the last digit of float32: the sum over rows for all z_i
-    follows from the sums at few nodes, a matrix product without exponentials.
+    polynomial in z_i has it to a millionth, in either type of float: the sum over rows
+    for all z_i follows from the sums at few nodes, a matrix product without
+    exponentials.
 
     The error of n nodes on [-1, 1] for a function of at most M on the ellipse with foci
     -1 and 1 and half-axes of sum r is ``4 M r**(1 - n) / (r - 1)`` (Trefethen,
@@ -305,19 +307,24 @@ class SteadyLatents:
     ----------
     sets : ndarray of int of shape (n_steady,)
         The sets, of those wanted, that are had this way.
+    latents : ndarray of int of shape (n_steady,)
+        The latent that each of them lacks.
+    n_nodes : int
+        Number of nodes for each latent.
     """
 
     def __init__(self, rows, low, high):
         sets = rows.all_but_one
         latents = np.argmin(rows.members[sets], axis=1)
         self.center, self.half = (low + high) / 2, (high - low) / 2
-        self.half[self.half == 0] = 1.0
         mean, std = rows.mean.mean(axis=1), np.exp(np.log(rows.std).mean(axis=1))
+        self.half = np.where(self.half > 0, self.half, std)
         with np.errstate(over="ignore", invalid="ignore"):
             middle = self._polynomials(mean[:, None], std[:, None])
             difference = self._polynomials(rows.mean, rows.std) - middle
             errors = _interpolation_errors(*abs(difference[:2]).max(axis=2))[:, latents]
-        steady = errors[-1] < STEADY_ERROR
+            ratio = abs(difference).sum(axis=0).max(axis=1)[latents]
+        steady = (errors[-1] < STEADY_ERROR) & (ratio < STEADY_RATIO)
         enough = (errors[:, steady] < STEADY_ERROR).all(axis=1)
         self.n_nodes = NODE_COUNTS[np.argmax(enough)]
         self.sets, self.latents = sets[steady], latents[steady]

@@ -22,6 +22,9 @@ COMPACT_DRAWS = 128
 CHUNK_VALUES = 1 << 21
 PRODUCT_ROWS = 1 << 11
 
+# Where so few rows fit into a chunk, what each of them costs is not made good.
+LEAST_ROWS = 128
+
 # Share of the rows from which on choosing them costs more than summing all.
 NEARLY_ALL = 0.8
 
@@ -154,19 +157,22 @@ def fast_log_sums(posterior, log_weight, rows, z, own, sets, wanted):
 
     A sum is too small where it is less than e**-CUT of the own row.
     """
+    kind = DiagonalRows if posterior.covariance is None else FullRows
+    n_rows = CHUNK_VALUES // kind.values_per_row(posterior, len(wanted))
+    if n_rows < LEAST_ROWS:
+        return plain_log_sums(posterior, log_weight, rows, z, sets, wanted)
     blocks = [
         _Block(some, z[some], rows[some], own[np.ix_(wanted, some)])
         for some in compact_blocks(z, posterior.marginal_std)
     ]
-    kind = DiagonalRows if posterior.covariance is None else FullRows
-    n_rows = CHUNK_VALUES // kind.values_per_row(len(wanted), z.shape[1]) + 1
+    members = sets.membership[wanted]
     for start in range(0, len(log_weight), n_rows):
-        rows = slice(start, start + n_rows)
-        members = sets.membership[wanted]
-        expanded = kind(posterior[rows], log_weight[rows], members)
-        part = _Chunk(start, posterior[rows], expanded, z, sets, wanted)
+        some = slice(start, start + n_rows)
+        part = posterior[some]
+        expanded = kind(part, log_weight[some], members)
+        chunk = _Chunk(start, part, expanded, z, sets, wanted)
         for block in blocks:
-            block.add(part)
+            block.add(chunk)
     result = np.empty((len(wanted), len(z)))
     for block in blocks:
         result[:, block.draws] = block.log_total
@@ -176,10 +182,10 @@ def fast_log_sums(posterior, log_weight, rows, z, own, sets, wanted):
 class _Chunk:
     """Some rows, from `start` on, and what all blocks of draws need of them."""
 
-    def __init__(self, start, posterior, rows, z, sets, wanted):
-        self.start, self.posterior, self.rows = start, posterior, rows
+    def __init__(self, start, posterior, expanded, z, sets, wanted):
+        self.start, self.posterior, self.expanded = start, posterior, expanded
         self.sets, self.wanted = sets, wanted
-        self.steady = SteadyLatents(self.rows, z.min(axis=0), z.max(axis=0))
+        self.steady = SteadyLatents(expanded, z.min(axis=0), z.max(axis=0))
         self.steady_weights = self.steady.weights(z)
 
     def columns(self, k, some, dtype):
@@ -204,7 +210,7 @@ class _Block:
 
     def add(self, chunk):
         """Add the rows of a chunk."""
-        around = chunk.rows.around(self.origin, self.reach)
+        around = chunk.expanded.around(self.origin, self.reach)
         bound = around.bound - self.own.min(axis=1)[:, None]
         kept = bound > -CUT
         some = np.flatnonzero(kept.any(axis=0))
@@ -212,7 +218,7 @@ class _Block:
             return
         try:
             precision = narrowest(
-                around.square[some].max(), bound.max(), chunk.rows.least_std
+                around.square[some].max(), bound.max(), chunk.expanded.least_std
             )
         except PrecisionError:
             added = self._plain(chunk, some)
@@ -251,7 +257,7 @@ class _Block:
     def _plain(self, chunk, some):
         return plain_log_sums(
             chunk.posterior[some],
-            chunk.rows.log_weight[some],
+            chunk.expanded.log_weight[some],
             _positions(some + chunk.start, self.rows),
             self.z,
             chunk.sets,

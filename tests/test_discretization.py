@@ -364,16 +364,24 @@ def test_few_rows_or_a_given_range_do_not_warn_of_a_row(generic):
         RMIG().fit(*with_one_far_row(100))
 
 
-@pytest.mark.parametrize("n_bins", [1, 2, 3, 101])
-@pytest.mark.parametrize("even", [True, False])
 @pytest.mark.parametrize("origin", [0.0, 1e8])
-def test_guessed_bins_are_those_looked_up(n_bins, even, origin):
-    rng = np.random.default_rng(0)
-    inner = (
-        np.linspace(-2, 2, n_bins - 1) if even else np.sort(rng.normal(size=n_bins - 1))
-    )
-    inner += origin
-    values = origin + rng.normal(size=1000)
+@pytest.mark.parametrize(
+    "inner",
+    [
+        [],
+        [0.5],
+        [-1, 1],
+        np.linspace(-2, 2, 100),
+        np.sort(np.random.default_rng(0).normal(size=100)),
+        [0.0, 0.0, 0.0],
+        [0.0, 1e-310],
+        [-1e300, 0.0, 1e300],
+        [-1.7e308, 1.7e308],
+    ],
+)
+def test_guessed_bins_are_those_looked_up(inner, origin):
+    inner = np.asarray(inner, dtype=float) + origin
+    values = origin + np.random.default_rng(1).normal(size=1000)
     beside = [np.nextafter(inner, -np.inf), np.nextafter(inner, np.inf)]
     values = np.concatenate([values, inner, *beside, [1e300, -1e300]])
     assert_array_equal(guessed_bin_indices(values, inner), bin_indices(values, inner))

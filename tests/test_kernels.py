@@ -255,3 +255,43 @@ def test_weighted_sums_over_a_steady_latent():
     weight = rng.exponential(size=500) ** 2
     plain, fast = both_ways(mean * [1, 1, 1e-3], std, singles(3), weight)
     assert_allclose(fast, plain, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("distance", [5.0, 13.0, 15.0, 30.0])
+def test_rows_far_from_all_draws_in_a_steady_latent(distance):
+    # Seen from draws that lie close together, each row's density hardly bends, however
+    # small it is: dividing by it must not blow up what was clipped.
+    rng = np.random.default_rng(0)
+    n = 300
+    far = np.arange(n) % 2 == 1
+    mean = np.column_stack([distance * far, rng.normal(size=n)])
+    posterior = GaussianPosterior(mean, np.full((n, 2), [1.0, 0.5]))
+    rows = np.flatnonzero(~far)[:128]
+    z = np.column_stack([np.full(128, 0.1), rng.normal(size=128)])
+    sets = LatentSets(singles(2), 2)
+    log_weight = np.full(n, -np.log(n))
+    own = posterior._densities(rows, sets).own(z) + log_weight[rows]
+    wanted = np.array([0, 3, 4])
+    arguments = posterior, log_weight, rows, z
+    plain = plain_log_sums(*arguments, sets, wanted)
+    fast = fast_log_sums(*arguments, own, sets, wanted)
+    assert_allclose(fast, plain, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_latents", [1, 2, 12, 40])
+@pytest.mark.parametrize("shared", [True, False])
+def test_full_covariances_of_many_latents_and_far_rows(n_latents, shared):
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(150, n_latents))
+    mean[::50] = 1e200
+    covariance = correlated(rng, 1 if shared else 150, n_latents, 0.5)
+    covariance = covariance[0] if shared else covariance
+    plain, fast = both_ways(mean, None, singles(n_latents), covariance=covariance)
+    assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
+
+
+def test_covariances_too_wide_for_the_floats():
+    mean = np.array([[1e200, 0.0], [0.0, 1e200], [0.0, 0.0]])
+    covariance = 1e-220 * np.eye(2)
+    plain, fast = both_ways(mean, None, singles(2), covariance=covariance)
+    assert_allclose(fast, plain, rtol=0, atol=1e-9)
