@@ -267,7 +267,7 @@ def test_rows_far_from_all_draws_in_a_steady_latent(distance):
     mean = np.column_stack([distance * far, rng.normal(size=n)])
     posterior = GaussianPosterior(mean, np.full((n, 2), [1.0, 0.5]))
     rows = np.flatnonzero(~far)[:128]
-    z = np.column_stack([np.full(128, 0.1), rng.normal(size=128)])
+    z = 0.1 + np.column_stack([rng.uniform(0, 1e-3, 128), rng.normal(size=128)])
     sets = LatentSets(singles(2), 2)
     log_weight = np.full(n, -np.log(n))
     own = posterior._densities(rows, sets).own(z) + log_weight[rows]
