@@ -269,9 +269,9 @@ def normalized(values, normalizer):
     return np.divide(values, normalizer, where=~zero, out=np.zeros_like(values))
 
 
-def warn_if_collapsed(informativeness):
+def warn_if_collapsed(informativeness, nothing=NOTHING):
     """Warn where no latent says anything about x."""
-    if (informativeness < NOTHING).all():
+    if (informativeness < nothing).all():
         warn(
             "every latent is collapsed: its posterior is the same for every row, so "
             "all information is 0."

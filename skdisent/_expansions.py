@@ -43,8 +43,8 @@ class DiagonalRows:
 
     Attributes
     ----------
-    least_std : float
-        Smallest std of a latent given the others.
+    std_range : tuple of two floats
+        Smallest std of a latent given the others, and largest std.
     all_but_one : ndarray of int
         The sets that lack one latent, whose density is a factor of that of all.
     """
@@ -54,7 +54,7 @@ class DiagonalRows:
         self.log_weight, self.members = log_weight, members
         self.all_but_one = np.flatnonzero(members.sum(axis=1) == len(self.mean) - 1)
         self.log_std = np.log(self.std) + HALF_LOG_2PI
-        self.least_std = self.std.min()
+        self.std_range = self.std.min(), self.std.max()
         with np.errstate(over="ignore"):  # no precision holds a std that small
             self.inverse_variance = 1 / self.std / self.std
         self._features = {}
@@ -172,7 +172,8 @@ class FullRows:
         self.inverse_std = np.sqrt(np.diagonal(whole, axis1=1, axis2=2)).T
         inflation = (self.std * self.inverse_std).max() ** 2
         holds = inflation < LARGEST_INFLATION
-        self.least_std = 1 / self.inverse_std.max() if holds else 0.0
+        least = 1 / self.inverse_std.max() if holds else 0.0
+        self.std_range = least, self.std.max()
         log_volume = log_diagonal(cholesky(covariance, np.arange(n_latents)))
         self.precision, self.log_scale = [], []
         for inside in members.astype(bool):

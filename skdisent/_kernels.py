@@ -31,6 +31,9 @@ NEARLY_ALL = 0.8
 # Rows below e**-CUT of a draw's own row, all together, change no digit.
 CUT = 45.0
 
+# Amounts below it are rounding of the fast way, in nats.
+ROUNDING = 1e-6
+
 
 def plain_log_sums(posterior, log_weight, rows, z, sets, wanted):
     """Return what `GaussianPosterior.log_sums` gives, the plain way."""
@@ -85,12 +88,14 @@ class Precision:
     rounding: float
     highest: float
 
-    def holds(self, square, highest, std):
-        """Return whether it holds such squares, exponents and inverse variances."""
+    def holds(self, square, highest, least_std, largest_std):
+        """Return whether it holds such squares, exponents and variances."""
+        limits = np.finfo(self.dtype)
         return (
             self.holds_square(square)
             and highest < self.highest
-            and std > np.finfo(self.dtype).tiny ** 0.25
+            and limits.tiny**0.25 < least_std
+            and largest_std < limits.max**0.25
         )
 
     def holds_square(self, square):
@@ -113,7 +118,7 @@ class PrecisionError(ArithmeticError):
     """No type of float holds the exponents of the fast way."""
 
 
-def narrowest(square, highest, std):
+def narrowest(square, highest, least_std, largest_std):
     """Return the narrowest precision that holds the work.
 
     Parameters
@@ -122,11 +127,11 @@ def narrowest(square, highest, std):
         Largest sum of squared distances in units of std, halved.
     highest : float
         Largest exponent of any row relative to that of a draw's own row.
-    std : float
-        Smallest std.
+    least_std, largest_std : float
+        Smallest and largest std.
     """
     for precision in PRECISIONS:
-        if precision.holds(square, highest, std):
+        if precision.holds(square, highest, least_std, largest_std):
             return precision
     raise PrecisionError
 
@@ -218,7 +223,7 @@ class _Block:
             return
         try:
             precision = narrowest(
-                around.square[some].max(), bound.max(), chunk.expanded.least_std
+                around.square[some].max(), bound.max(), *chunk.expanded.std_range
             )
         except PrecisionError:
             added = self._plain(chunk, some)

@@ -8,14 +8,13 @@ from skdisent._aggregate import DrawPlan
 from skdisent._base import (
     DISCRETIZER,
     N_JOBS,
-    NOTHING,
     TOP_K,
     DisentanglementMetric,
     normalized,
     ranking,
     warn_if_collapsed,
 )
-from skdisent._kernels import CUT
+from skdisent._kernels import CUT, ROUNDING
 from skdisent._sklearn import Interval
 from skdisent._tables import TablePlan
 from skdisent.exceptions import warn
@@ -66,7 +65,7 @@ class GroupMetric(DisentanglementMetric):
 
     def _formula(self, sample, draws, tables=None):
         _warn_of_points(sample)
-        warn_if_collapsed(draws.informativeness)
+        warn_if_collapsed(draws.informativeness, ROUNDING)
         scale = np.ones(draws.n_groups)
         if tables is not None:
             groups = read_groups(self.groups, sample.posterior.shape[1])
@@ -150,7 +149,7 @@ class WeightedGroupMetric(GroupMetric):
 
     def _shares(self, informativeness, values):
         """Return rho, and the derivative of the value by the informativeness."""
-        counted = informativeness >= NOTHING
+        counted = informativeness >= ROUNDING
         total = informativeness[counted].sum()
         if total == 0:
             return np.zeros_like(values), np.zeros_like(values)
@@ -509,7 +508,7 @@ def _warn_of_points(sample):
 
 
 def _warn_near_cap(change, value, error):
-    if abs(change) > max(OWN_ROW_SHARE * abs(value), error, NOTHING):
+    if abs(change) > max(OWN_ROW_SHARE * abs(value), error, ROUNDING):
         # Beyond it the sums over rows do not tell how large the change is.
         size = f"{change:+.2g}" if abs(change) < CUT / 2 else f"more than {CUT / 2:.0f}"
         warn(

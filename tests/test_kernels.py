@@ -211,7 +211,7 @@ def test_a_latent_that_nearly_follows_from_others_is_left_to_the_plain_way():
     rows = FullRows(
         GaussianPosterior(mean, covariance=covariance), np.zeros(200), np.ones((1, 3))
     )
-    assert rows.least_std == 0
+    assert rows.std_range[0] == 0
     plain, fast = both_ways(mean, None, singles(3), covariance=covariance)
     assert_allclose(fast, plain, rtol=0, atol=1e-12)
 
@@ -295,3 +295,16 @@ def test_covariances_too_wide_for_the_floats():
     covariance = 1e-220 * np.eye(2)
     plain, fast = both_ways(mean, None, singles(2), covariance=covariance)
     assert_allclose(fast, plain, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e-20, 1e10, 1e19, 1e140])
+@pytest.mark.parametrize("full", [False, True])
+def test_latents_of_sizes_at_the_ends_of_the_floats(scale, full):
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(200, 2)) * [scale, 1.0]
+    std = np.full((200, 2), [0.5 * scale, 0.3])
+    covariance = np.diag([0.25 * scale**2, 0.09]) if full else None
+    plain, fast = both_ways(
+        mean, None if full else std, singles(2), covariance=covariance
+    )
+    assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
