@@ -17,11 +17,13 @@ FAR = 100.0
 
 # Numbers of nodes to try for the interpolation in a latent that hardly varies over
 # rows, the ellipses around the nodes on which its error is bounded, the error of a row
-# that is allowed, and the largest log of a density over that of the middle Gaussian:
-# what is clipped before it is divided must stay without effect.
+# that is allowed; how far the log of a density over that of the middle Gaussian may
+# change, as sums over nodes are rounded; and how large it may be, as what was clipped
+# before must stay without effect.
 NODE_COUNTS = (8, 12, 16)
 ELLIPSES = np.array([4.0, 6.0, 8.0, 12.0, 16.0])
 STEADY_ERROR = 1e-6
+STEADY_BEND = 2.0
 STEADY_RATIO = 30.0
 
 # Variance of a latent over that given the others, up to which precisions that are
@@ -43,11 +45,15 @@ class DiagonalRows:
 
     Attributes
     ----------
+    held : bool
+        Whether the rows can be expanded at all; the rest holds only then.
     std_range : tuple of two floats
         Smallest std of a latent given the others, and largest std.
     all_but_one : ndarray of int
         The sets that lack one latent, whose density is a factor of that of all.
     """
+
+    held = True
 
     def __init__(self, posterior, log_weight, members):
         self.mean, self.std = posterior.mean.T.copy(), posterior.std.T.copy()
@@ -154,8 +160,8 @@ class FullRows:
     """Some rows with a covariance matrix, one a row or one for all.
 
     The precision of all but a group of latents is a Schur complement of that of all.
-    Its digits are enough unless a latent is nearly a function of the others; then no
-    type of float holds the rows.
+    Its digits are enough unless a latent is nearly a function of the others; then the
+    rows are not held.
 
     Parameters and attributes are those of `DiagonalRows`, but for the features, which
     each set has of its own; the density of no latent is a factor of that of all.
@@ -168,12 +174,14 @@ class FullRows:
         self.log_weight, self.members = log_weight, members
         n_latents = len(self.mean)
         covariance = posterior.covariance.reshape(-1, n_latents, n_latents)
-        whole = np.linalg.inv(covariance)
-        self.inverse_std = np.sqrt(np.diagonal(whole, axis1=1, axis2=2)).T
-        inflation = (self.std * self.inverse_std).max() ** 2
-        holds = inflation < LARGEST_INFLATION
-        least = 1 / self.inverse_std.max() if holds else 0.0
-        self.std_range = least, self.std.max()
+        with np.errstate(over="ignore", invalid="ignore"):
+            whole = np.linalg.inv(covariance)
+            self.inverse_std = np.sqrt(np.diagonal(whole, axis1=1, axis2=2)).T
+            inflation = (self.std * self.inverse_std).max() ** 2
+        self.held = np.isfinite(whole).all() and inflation < LARGEST_INFLATION
+        if not self.held:
+            return
+        self.std_range = 1 / self.inverse_std.max(), self.std.max()
         log_volume = log_diagonal(cholesky(covariance, np.arange(n_latents)))
         self.precision, self.log_scale = [], []
         for inside in members.astype(bool):
@@ -317,15 +325,19 @@ class SteadyLatents:
     def __init__(self, rows, low, high):
         sets = rows.all_but_one
         latents = np.argmin(rows.members[sets], axis=1)
-        self.center, self.half = (low + high) / 2, (high - low) / 2
+        self.center = low / 2 + high / 2
+        # Of the center as it is rounded, so that no draw lies beyond.
+        self.half = np.maximum(high - self.center, self.center - low)
         mean, std = rows.mean.mean(axis=1), np.exp(np.log(rows.std).mean(axis=1))
         self.half = np.where(self.half > 0, self.half, std)
         with np.errstate(over="ignore", invalid="ignore"):
             middle = self._polynomials(mean[:, None], std[:, None])
             difference = self._polynomials(rows.mean, rows.std) - middle
             errors = _interpolation_errors(*abs(difference[:2]).max(axis=2))[:, latents]
+            bend = abs(difference[:2]).sum(axis=0).max(axis=1)[latents]
             ratio = abs(difference).sum(axis=0).max(axis=1)[latents]
-        steady = (errors[-1] < STEADY_ERROR) & (ratio < STEADY_RATIO)
+        steady = (errors[-1] < STEADY_ERROR) & (bend < STEADY_BEND)
+        steady &= ratio < STEADY_RATIO
         enough = (errors[:, steady] < STEADY_ERROR).all(axis=1)
         self.n_nodes = NODE_COUNTS[np.argmax(enough)]
         self.sets, self.latents = sets[steady], latents[steady]

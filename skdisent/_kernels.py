@@ -215,6 +215,9 @@ class _Block:
 
     def add(self, chunk):
         """Add the rows of a chunk."""
+        if not chunk.expanded.held:
+            self._add(self._plain(chunk, np.arange(len(chunk.posterior))))
+            return
         around = chunk.expanded.around(self.origin, self.reach)
         bound = around.bound - self.own.min(axis=1)[:, None]
         kept = bound > -CUT
@@ -230,7 +233,10 @@ class _Block:
         else:
             with np.errstate(divide="ignore"):  # no other row: log 0
                 added = np.log(self._sums(chunk, around, kept, precision)) + self.own
-        np.logaddexp(self.log_total, added, out=self.log_total)
+        self._add(added)
+
+    def _add(self, logs):
+        np.logaddexp(self.log_total, logs, out=self.log_total)
 
     def _sums(self, chunk, around, kept, precision):
         """Return sums relative to the own row from products, (n_wanted, n_draws)."""

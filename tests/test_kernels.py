@@ -211,7 +211,7 @@ def test_a_latent_that_nearly_follows_from_others_is_left_to_the_plain_way():
     rows = FullRows(
         GaussianPosterior(mean, covariance=covariance), np.zeros(200), np.ones((1, 3))
     )
-    assert rows.std_range[0] == 0
+    assert not rows.held
     plain, fast = both_ways(mean, None, singles(3), covariance=covariance)
     assert_allclose(fast, plain, rtol=0, atol=1e-12)
 
@@ -307,4 +307,19 @@ def test_latents_of_sizes_at_the_ends_of_the_floats(scale, full):
     plain, fast = both_ways(
         mean, None if full else std, singles(2), covariance=covariance
     )
+    assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
+
+
+def test_draws_that_are_rounded_more_than_they_differ():
+    rng = np.random.default_rng(0)
+    mean = np.full((3, 3), 1e15) + rng.integers(-1, 2, size=(3, 3)) / 8
+    plain, fast = both_ways(mean, rng.uniform(0.1, 0.3, (3, 3)), singles(3))
+    assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
+
+
+@pytest.mark.parametrize("variance", [1e-320, 1e-300, 1e300])
+def test_variances_at_the_ends_of_the_floats(variance):
+    mean = np.sqrt(variance) * np.random.default_rng(0).normal(size=(50, 1))
+    covariance = np.array([[variance]])
+    plain, fast = both_ways(mean, None, singles(1), covariance=covariance)
     assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
