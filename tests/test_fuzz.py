@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from skdisent import _aggregate
+
 fuzz = runpy.run_path(str(Path(__file__).with_name("fuzz.py")))
 
 
@@ -13,6 +15,13 @@ def test_random_and_hostile_input_ends_in_a_score_or_in_a_named_error():
     assert faults == {}
     assert outcomes["score"] > 100
     assert outcomes["error"] > 100
+
+
+def test_the_same_with_fast_sums_for_all_sizes(monkeypatch):
+    monkeypatch.setattr(_aggregate, "EXACT_VALUES", -1)
+    outcomes, faults = fuzz["run"](cases=400, seed=202)
+    assert faults == {}
+    assert outcomes["score"] > 100
 
 
 def test_a_case_can_be_repeated():
