@@ -310,6 +310,16 @@ def test_latents_of_sizes_at_the_ends_of_the_floats(scale, full):
     assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
 
 
+def test_no_draw_lies_beyond_the_nodes_where_their_center_is_rounded():
+    low = np.array([1e15, 1.0])
+    high = np.array([np.nextafter(1e15, np.inf), np.nextafter(1.0, np.inf)])
+    posterior = GaussianPosterior(np.tile(low, (3, 1)), np.full((3, 2), 0.5))
+    expanded = DiagonalRows(posterior, np.zeros(3), np.array([[1, 1], [0, 1], [1, 0]]))
+    steady = SteadyLatents(expanded, low, high)
+    for end in (low, high):
+        assert (abs(end - steady.center) <= steady.half).all()
+
+
 def test_draws_that_are_rounded_more_than_they_differ():
     rng = np.random.default_rng(0)
     mean = np.full((3, 3), 1e15) + rng.integers(-1, 2, size=(3, 3)) / 8
