@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdisent._expansions import DiagonalRows, FullRows, SteadyLatents
+from skdisent._expansions import DiagonalRows, FullRows
+from skdisent._steady import SteadyLatents
 
 # Draws at a time and log-densities held at a time: they fit into a core's cache.
 BLOCK_DRAWS = 32

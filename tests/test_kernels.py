@@ -8,12 +8,7 @@ from scipy.stats import norm
 from skdisent import SEPIN, GaussianPosterior, _aggregate
 from skdisent._aggregate import draw
 from skdisent._densities import LatentSets
-from skdisent._expansions import (
-    STEADY_ERROR,
-    DiagonalRows,
-    FullRows,
-    SteadyLatents,
-)
+from skdisent._expansions import DiagonalRows, FullRows
 from skdisent._kernels import (
     COMPACT_DRAWS,
     CUT,
@@ -22,6 +17,7 @@ from skdisent._kernels import (
     fast_log_sums,
     plain_log_sums,
 )
+from skdisent._steady import STEADY_ERROR, SteadyLatents
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdisent.exceptions.DisentanglementWarning"
@@ -308,6 +304,17 @@ def test_latents_of_sizes_at_the_ends_of_the_floats(scale, full):
         mean, None if full else std, singles(2), covariance=covariance
     )
     assert_allclose(fast, plain, rtol=0, atol=PRECISIONS[0].rounding)
+
+
+@pytest.mark.parametrize(("distance", "steady"), [(0.3, [1]), (0.8, [])])
+def test_a_latent_that_bends_is_not_steady(distance, steady):
+    # Seen from draws within 4 of 0, log-densities change by 4 times the distance; the
+    # polynomial would hold either, but not the rounding of its nodes beyond 2.
+    mean = np.array([[distance, 0.0], [-distance, 0.0]])
+    posterior = GaussianPosterior(mean, np.array([[1.0, 0.1], [1.0, 0.2]]))
+    expanded = DiagonalRows(posterior, np.zeros(2), np.array([[1, 1], [0, 1], [1, 0]]))
+    found = SteadyLatents(expanded, np.array([-4.0, -2.0]), np.array([4.0, 2.0]))
+    assert list(found.sets) == steady
 
 
 def test_no_draw_lies_beyond_the_nodes_where_their_center_is_rounded():
